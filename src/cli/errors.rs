@@ -188,6 +188,10 @@ fn llm_kind(error: &kgen_llm::Error) -> (Exit, Option<&'static str>) {
         }
         kgen_llm::Error::AwaitingReply { .. } => (Exit::AwaitingReplies, None),
         kgen_llm::Error::Log { .. } | kgen_llm::Error::Read { .. } => (Exit::Config, None),
+        kgen_llm::Error::RateLimited { .. } => {
+            (Exit::Llm, Some("llm.max_wait_s in config.toml lets kgen wait longer"))
+        }
+        kgen_llm::Error::Stopped => (Exit::Interrupted, None),
         kgen_llm::Error::Garbage { .. }
         | kgen_llm::Error::Refused { .. }
         | kgen_llm::Error::Filtered
@@ -198,6 +202,12 @@ fn llm_kind(error: &kgen_llm::Error) -> (Exit, Option<&'static str>) {
         | kgen_llm::Error::Setup(_)
         | kgen_llm::Error::Io { .. } => (Exit::Llm, None),
     }
+}
+
+/// Returns an error and its causes in one line.
+pub(crate) fn one_line(error: &dyn std::error::Error) -> String {
+    let causes = std::iter::successors(Some(error), |error| error.source());
+    causes.map(ToString::to_string).collect::<Vec<_>>().join(": ")
 }
 
 #[cfg(test)]

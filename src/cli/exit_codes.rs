@@ -21,12 +21,15 @@ pub enum Exit {
     AwaitingReplies,
     /// The run's own limit on LLM calls is reached.
     Budget,
+    /// SIGINT.
     Interrupted,
+    /// SIGTERM or SIGHUP.
+    Terminated,
 }
 
 impl Exit {
     /// All exit codes, in order.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::Ok,
         Self::NotSolved,
         Self::Usage,
@@ -36,6 +39,7 @@ impl Exit {
         Self::AwaitingReplies,
         Self::Budget,
         Self::Interrupted,
+        Self::Terminated,
     ];
 
     /// Returns the number that the shell sees.
@@ -51,6 +55,7 @@ impl Exit {
             Self::AwaitingReplies => 6,
             Self::Budget => 7,
             Self::Interrupted => 130,
+            Self::Terminated => 143,
         }
     }
 
@@ -67,6 +72,7 @@ impl Exit {
             Self::AwaitingReplies => "prompts await replies",
             Self::Budget => "budget reached",
             Self::Interrupted => "interrupted",
+            Self::Terminated => "terminated",
         }
     }
 }
@@ -92,6 +98,6 @@ mod tests {
     #[test]
     fn the_numbers_are_those_that_scripts_rely_on() {
         let codes = Exit::ALL.map(Exit::code);
-        assert_eq!(codes, [0, 1, 2, 3, 4, 5, 6, 7, 130]);
+        assert_eq!(codes, [0, 1, 2, 3, 4, 5, 6, 7, 130, 143]);
     }
 }

@@ -21,6 +21,7 @@ use super::{
     CommandError, Context,
     backends::Backend,
     budget,
+    errors::one_line,
     exit_codes::Exit,
     machine::{self, Machine},
     progress::Progress,
@@ -28,7 +29,7 @@ use super::{
     run_inputs::{inputs, resolve_baselines, wants_python},
     search,
     selection::Selection,
-    signals,
+    signals::SignalListener,
     ui::{self, Format},
 };
 use crate::report;
@@ -75,11 +76,10 @@ async fn work(context: &Context, job: Job) -> Result<Exit, CommandError> {
     let ready = Ready::new(context, job)?;
     let machine = machine::start(&context.ui, &ready.job.settings).await?;
     let stop = ShutdownHandle::default();
-    let listener = signals::listen(context.ui.clone(), stop.clone(), ready.calls_wait());
+    let signals = SignalListener::new(context.ui.clone(), stop.clone(), ready.calls_wait());
     let done = Box::pin(ready.work(context, &machine, &stop)).await;
-    listener.abort();
     machine.pool.shutdown().await;
-    finish(context, done?)
+    finish(context, done?, &signals)
 }
 
 /// A job with all that can be found out about it before workers start.
@@ -229,7 +229,7 @@ async fn drive(
     store: &Arc<RunStore>,
     stop: &ShutdownHandle,
 ) -> Result<RunOutcome, CommandError> {
-    let (plan, client) = plan(job, provider.as_ref(), budget, pool, store)?;
+    let (plan, client) = plan(job, provider.as_ref(), budget, pool, store, stop)?;
     let (target, is_gpu) = judging_device(&job.settings, provider.as_ref(), pool);
     let asked = provider.as_ref().map(|provider| &provider.config);
     let deps = Deps {
@@ -275,6 +275,7 @@ fn plan(
     budget: &Budget,
     pool: &kgen_worker::Pool,
     store: &RunStore,
+    stop: &ShutdownHandle,
 ) -> Result<(RunSpec, Option<Client>), CommandError> {
     let settings = &job.settings;
     let (source, client) = match provider {
@@ -282,6 +283,7 @@ fn plan(
             let (run, state) = (store.run(), store.state());
             budget::charge_earlier(budget, run, &state, provider.calls_wait)?;
             let client = Client::new(provider.config.clone(), budget.clone())?;
+            let client = client.stopped_by(stop.stopping());
             let recording = provider.recording.as_ref().map(|(_, run)| run.clone());
             let source = CandidateSource::Llm {
                 max_tokens: settings.llm.max_tokens,
@@ -430,7 +432,7 @@ fn warn_about_changes(context: &Context, store: &RunStore, machine: &Machine) {
 }
 
 /// Writes the reports, prints the table, names the next step.
-fn finish(context: &Context, done: Done) -> Result<Exit, CommandError> {
+fn finish(context: &Context, done: Done, signals: &SignalListener) -> Result<Exit, CommandError> {
     let Done { job, budget, store, outcome, split } = done;
     let ui = &context.ui;
     let dir = store.run().dir().to_owned();
@@ -477,7 +479,11 @@ fn finish(context: &Context, done: Done) -> Result<Exit, CommandError> {
         }
         RunEnd::Interrupted => {
             ui.note(&format!("interrupted; {resume}"));
-            Ok(Exit::Interrupted)
+            Ok(signals.exit())
+        }
+        RunEnd::Incomplete(error) => {
+            ui.warn(&format!("{}; {resume}", one_line(&error)));
+            Ok(Exit::NotSolved)
         }
         RunEnd::Failed(error) => Err(CommandError::from(error).hint(resume)),
     }

@@ -1,40 +1,77 @@
-//! Ctrl-C and SIGTERM: the first finishes work that was begun, the second drops it.
+//! SIGINT, SIGTERM and SIGHUP: the first one keeps the replies of open requests, the second drops them.
+
+use std::sync::{Arc, OnceLock};
 
 use kgen_agent::{Shutdown, ShutdownHandle};
 use tokio::{
-    signal::unix::{SignalKind, signal},
+    signal::unix::{Signal, SignalKind, signal},
     task::JoinHandle,
 };
 
-use super::ui::Ui;
+use super::{exit_codes::Exit, ui::Ui};
 
-/// Listens for signals until the task is aborted.
-///
-/// Where `calls_wait`, replies may come in days and are not lost by stopping, so the first signal
-/// stops at once.
-pub(crate) fn listen(ui: Ui, stop: ShutdownHandle, calls_wait: bool) -> JoinHandle<()> {
-    tokio::spawn(async move {
-        let (Ok(mut interrupt), Ok(mut terminate)) =
-            (signal(SignalKind::interrupt()), signal(SignalKind::terminate()))
-        else {
-            ui.warn("signals cannot be caught: Ctrl-C ends kgen at once");
-            return;
-        };
-        loop {
-            tokio::select! {
-                _ = interrupt.recv() => {}
-                _ = terminate.recv() => {}
-            }
-            match stop.level() {
-                Shutdown::Running if !calls_wait => {
-                    stop.raise(Shutdown::Graceful);
-                    ui.note("stopping: what was begun is finished first; once more stops at once");
+/// Listens for signals until it is dropped.
+#[derive(Debug)]
+pub(crate) struct SignalListener {
+    task: JoinHandle<()>,
+    first: Arc<OnceLock<Exit>>,
+}
+
+impl SignalListener {
+    /// Stops a run on signals.
+    ///
+    /// Where `calls_wait`, replies may come in days and are not lost by stopping, so the first signal
+    /// stops at once.
+    pub(crate) fn new(ui: Ui, stop: ShutdownHandle, calls_wait: bool) -> Self {
+        let first = Arc::new(OnceLock::new());
+        let seen = Arc::clone(&first);
+        let task = tokio::spawn(async move {
+            let kinds = [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()];
+            let [Ok(mut interrupt), Ok(mut terminate), Ok(mut hangup)] = kinds.map(signal) else {
+                ui.warn("signals cannot be caught: Ctrl-C ends kgen at once");
+                return;
+            };
+            loop {
+                let exit = next(&mut interrupt, &mut terminate, &mut hangup).await;
+                _ = seen.set(exit);
+                match stop.level() {
+                    Shutdown::Running | Shutdown::Draining if !calls_wait => {
+                        stop.raise(Shutdown::Graceful);
+                        ui.note(
+                            "stopping: replies that were asked for are still stored; once more \
+                             stops at once",
+                        );
+                    }
+                    Shutdown::Running
+                    | Shutdown::Draining
+                    | Shutdown::Graceful
+                    | Shutdown::Immediate => {
+                        stop.raise(Shutdown::Immediate);
+                        ui.note("stopping at once");
+                    }
                 }
-                Shutdown::Running | Shutdown::Graceful | Shutdown::Immediate => {
-                    stop.raise(Shutdown::Immediate);
-                    ui.note("stopping at once");
-                }
             }
-        }
-    })
+        });
+        Self { task, first }
+    }
+
+    /// Returns the exit code of an interrupted run.
+    pub(crate) fn exit(&self) -> Exit {
+        self.first.get().copied().unwrap_or(Exit::Interrupted)
+    }
+}
+
+impl Drop for SignalListener {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+async fn next(interrupt: &mut Signal, terminate: &mut Signal, hangup: &mut Signal) -> Exit {
+    tokio::select! {
+        _ = interrupt.recv() => Exit::Interrupted,
+        _ = terminate.recv() => Exit::Terminated,
+        // The terminal is gone.
+        _ = hangup.recv() => Exit::Terminated,
+    }
 }

@@ -25,6 +25,7 @@ use wiremock::{
 };
 
 mod local;
+mod stops;
 
 const KEY: &str = "sk-test-0123456789";
 const CHAT: &str = "/v1/chat/completions";
@@ -100,7 +101,8 @@ pub(crate) fn access(name: &str, base_url: &str) -> HttpAccess {
     access.retry = RetryPolicy {
         max_tries: 3,
         base_wait: Duration::from_millis(1),
-        max_wait: Duration::from_millis(2),
+        max_backoff: Duration::from_millis(2),
+        max_outage: Duration::from_millis(100),
         total: Duration::from_secs(20),
     };
     access
@@ -376,7 +378,7 @@ async fn a_refused_parameter_names_the_way_out() {
 }
 
 #[tokio::test]
-async fn garbage_is_shown_and_not_asked_for_again() {
+async fn garbage_is_asked_for_again_and_then_shown() {
     let html = ResponseTemplate::new(200).set_body_string("<html>\n<body>Welcome!</body></html>");
     let (reply, _, n_requests) = against(vec![html]).await;
     let error = reply.unwrap_err().to_string();
@@ -387,9 +389,16 @@ async fn garbage_is_shown_and_not_asked_for_again() {
          <body>Welcome!</body></html>; is the base URL "
     );
     assert!(after.ends_with("/v1 right?"), "{error}");
-    assert_eq!(n_requests, 1);
+    assert_eq!(n_requests, 3);
     let (reply, ..) = against(vec![stream("data: {not json\n\n".to_owned())]).await;
     assert!(matches!(reply.unwrap_err(), Error::Garbage { .. }));
+    // Something on the way put its own page there, once.
+    let page = || ResponseTemplate::new(200).set_body_string("<html>log in</html>");
+    for body in [page(), ResponseTemplate::new(200), page().set_body_string("{\"a\": ")] {
+        let (reply, log, n_requests) = against(vec![body, chat("code", "stop")]).await;
+        assert_eq!((reply.unwrap().text.as_str(), n_requests), ("code", 2));
+        assert!(log.replies.lock().unwrap()[0].retries[0].maybe_billed);
+    }
 }
 
 #[tokio::test]

@@ -10,10 +10,9 @@ use kgen_record::AttemptId;
 use kgen_store::{CallState, LostCall, Run};
 
 use super::{
-    CandidateSource, EvaluationService, Event, Llm, PromptMatch, RunInputs, Shutdown,
+    CandidateSource, EvaluationService, Event, Llm, PromptMatch, RunInputs,
     attempt::{Attempt, Shared},
     context::{AttemptError, refusal},
-    sent_log::SentLog,
 };
 
 #[derive(Debug, Clone, Copy)]
@@ -202,19 +201,7 @@ impl<L: Llm, J: EvaluationService, M: RunInputs> Attempt<L, J, M> {
             max_tokens: *max_tokens,
             temperature: *temperature,
         };
-        let log = SentLog::new(context.store());
-        let stopped = async {
-            context.deps.stop.reached(Shutdown::Graceful).await;
-            if log.is_sent() {
-                std::future::pending::<()>().await;
-            }
-        };
-        let answer = tokio::select! {
-            biased;
-            // A call that waits for its turn is not sent and paid for after a stop.
-            () = stopped => return Err(AttemptError::Interrupted),
-            answer = llm.complete(&request, &log) => answer,
-        };
+        let answer = llm.complete(&request, context.store()).await;
         let answer = answer.map_or_else(|error| refusal(error).map(Err), |reply| Ok(Ok(reply)))?;
         self.state.calls.insert(call, CallState::Replied);
         self.made.insert(call, Made { turn, can_wait: false });

@@ -41,7 +41,9 @@ impl<L: Llm, J: EvaluationService, M: RunInputs> Context<L, J, M> {
     pub(super) fn may_go_on(&self) -> Result<(), AttemptError> {
         match self.deps.stop.level() {
             Shutdown::Running => Ok(()),
-            Shutdown::Graceful | Shutdown::Immediate => Err(AttemptError::Interrupted),
+            Shutdown::Draining | Shutdown::Graceful | Shutdown::Immediate => {
+                Err(AttemptError::Interrupted)
+            }
         }
     }
 }
@@ -114,6 +116,7 @@ pub(super) fn refusal(error: kgen_llm::Error) -> Result<kgen_llm::Error, Attempt
         }
         kgen_llm::Error::EndOfRecording { .. } => Err(AttemptError::EndOfRecording),
         kgen_llm::Error::Budget { cap } => Err(AttemptError::Budget(cap)),
+        kgen_llm::Error::Stopped => Err(AttemptError::Interrupted),
         error => match error.scope() {
             Scope::Call => Ok(error),
             Scope::Op => Err(AttemptError::OfOp(error.into())),

@@ -9,7 +9,7 @@ use kgen_record::{
 use kgen_store::{Confirmation, ConfirmedSeed, Counts};
 
 use super::{
-    BoxError, Error, EvaluationService, Event, Llm, RunInputs, RunOp,
+    BoxError, Error, EvaluationService, Event, Llm, RunInputs, RunOp, Shutdown,
     context::{AttemptError, Context},
     seeds,
 };
@@ -58,7 +58,12 @@ pub(super) async fn evaluate<L: Llm, J: EvaluationService, M: RunInputs>(
     let entered = |stage| {
         context.send(Event::Evaluating { attempt: attempt.clone(), stage });
     };
-    let evaluation = context.deps.judge.evaluate(request, &entered).await;
+    let evaluation = tokio::select! {
+        biased;
+        // Nothing paid for is lost: the kernel is stored, and evaluated when the run continues.
+        () = context.deps.stop.reached(Shutdown::Graceful) => return Err(AttemptError::Interrupted),
+        evaluation = context.deps.judge.evaluate(request, &entered) => evaluation,
+    };
     evaluation.map_err(|source| {
         let of_one = source.downcast_ref().is_some_and(kgen_worker::Error::is_of_one_evaluation);
         let error = Error::Judge { attempt: attempt.to_string(), source };

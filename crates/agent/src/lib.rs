@@ -17,7 +17,6 @@ mod op;
 mod outcome;
 mod run;
 mod seeds;
-mod sent_log;
 mod spec;
 mod strategy;
 mod suite_inputs;

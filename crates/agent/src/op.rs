@@ -120,7 +120,7 @@ impl<L: Llm, J: EvaluationService, M: RunInputs> OpTask<L, J, M> {
                 Some(Ok(seen)) => self.add(seen)?,
                 Some(Err(error)) => {
                     if matches!(error, AttemptError::Failed(_)) {
-                        self.context.deps.stop.raise(Shutdown::Graceful);
+                        self.context.deps.stop.raise(Shutdown::Draining);
                     }
                     ended = Some(match ended {
                         Some(before) => before.and(error),

@@ -69,6 +69,8 @@ pub enum RunEnd {
     BudgetReached { cap: Cap },
     /// It was stopped from outside.
     Interrupted,
+    /// Some ops got no answer, the first for this reason; the others came to their end.
+    Incomplete(Error),
     /// It cannot go on; nothing that was stored is lost.
     Failed(Error),
 }

@@ -37,31 +37,39 @@ pub async fn run<L: Llm, J: EvaluationService, M: RunInputs>(
     for message in &state.notes {
         context.send(Event::Note { message: message.clone() });
     }
-    let (ops, failure) = dispatch(&context, state).await;
+    let (ops, failures) = dispatch(&context, state).await;
 
-    let end = end_of(&ops, failure);
+    let end = end_of(&ops, failures);
     let seconds = start.elapsed().as_secs_f64();
     let totals = totals(&context, &ops, seconds)?;
     let status = match end {
         RunEnd::Finished => RunStatus::Finished,
         RunEnd::AwaitingReplies => RunStatus::AwaitingReplies,
-        RunEnd::BudgetReached { .. } | RunEnd::Interrupted | RunEnd::Failed(_) => {
-            RunStatus::Stopped
-        }
+        RunEnd::BudgetReached { .. }
+        | RunEnd::Interrupted
+        | RunEnd::Incomplete(_)
+        | RunEnd::Failed(_) => RunStatus::Stopped,
     };
-    match (store.set_status(status, Some(totals)), end) {
-        (Ok(()), end) => Ok(RunOutcome { ops, end, totals }),
+    let end = match (store.set_status(status, Some(totals)), end) {
         // The first failure says more than the one it led to.
-        (Err(_), RunEnd::Failed(first)) => Err(first),
-        (Err(error), _) => Err(error.into()),
-    }
+        (Ok(()), end) | (Err(_), end @ RunEnd::Failed(_)) => end,
+        (Err(error), _) => RunEnd::Failed(error.into()),
+    };
+    Ok(RunOutcome { ops, end, totals })
 }
 
-/// Works on all ops, some at a time; returns their outcomes in order and the failure first.
+/// The first failure of an op, and the first that ended the run.
+#[derive(Debug, Default)]
+struct Failures {
+    of_op: Option<Error>,
+    of_run: Option<Error>,
+}
+
+/// Works on all ops, some at a time; returns their outcomes in order.
 async fn dispatch<L: Llm, J: EvaluationService, M: RunInputs>(
     context: &Arc<Context<L, J, M>>,
     mut state: RunState,
-) -> (Vec<OpOutcome>, Option<Error>) {
+) -> (Vec<OpOutcome>, Failures) {
     let stop = &context.deps.stop;
     let mut outcomes = vec![None; context.plan.ops.len()];
     let mut waiting = Vec::new();
@@ -71,7 +79,7 @@ async fn dispatch<L: Llm, J: EvaluationService, M: RunInputs>(
     }
     let mut tasks = JoinSet::new();
     let mut indices = HashMap::new();
-    let mut failure = None;
+    let mut failures = Failures::default();
     let mut n_failures = 0;
     loop {
         while stop.level() == Shutdown::Running
@@ -92,14 +100,17 @@ async fn dispatch<L: Llm, J: EvaluationService, M: RunInputs>(
             None => n_failures = 0,
             Some(Failure::OfOp(error)) => {
                 n_failures += 1;
-                failure.get_or_insert(error);
-                if FAILURE_LIMIT <= n_failures {
-                    stop.raise(Shutdown::Graceful);
+                let first = failures.of_op.take().unwrap_or(error);
+                if n_failures < FAILURE_LIMIT {
+                    failures.of_op = Some(first);
+                } else {
+                    failures.of_run.get_or_insert(first);
+                    stop.raise(Shutdown::Draining);
                 }
             }
             Some(Failure::OfRun(error)) => {
-                failure.get_or_insert(error);
-                stop.raise(Shutdown::Graceful);
+                failures.of_run.get_or_insert(error);
+                stop.raise(Shutdown::Draining);
             }
         }
     }
@@ -116,12 +127,14 @@ async fn dispatch<L: Llm, J: EvaluationService, M: RunInputs>(
             task.untouched()
         })
     };
-    (outcomes.into_iter().enumerate().map(missing).collect(), failure)
+    (outcomes.into_iter().enumerate().map(missing).collect(), failures)
 }
 
-fn end_of(ops: &[OpOutcome], failure: Option<Error>) -> RunEnd {
+fn end_of(ops: &[OpOutcome], Failures { of_op, of_run }: Failures) -> RunEnd {
     let any = |is: fn(&OpEnd) -> bool| ops.iter().any(|op| is(&op.end));
-    if let Some(error) = failure {
+    let none_answered = ops.iter().all(|op| matches!(op.end, OpEnd::Failed { .. }));
+    let (of_run, of_op) = if none_answered { (of_run.or(of_op), None) } else { (of_run, of_op) };
+    if let Some(error) = of_run {
         RunEnd::Failed(error)
     } else if any(|end| *end == OpEnd::Interrupted) {
         RunEnd::Interrupted
@@ -130,7 +143,7 @@ fn end_of(ops: &[OpOutcome], failure: Option<Error>) -> RunEnd {
     } else if any(|end| matches!(end, OpEnd::Awaiting { .. })) {
         RunEnd::AwaitingReplies
     } else {
-        RunEnd::Finished
+        of_op.map_or(RunEnd::Finished, RunEnd::Incomplete)
     }
 }
 

@@ -12,6 +12,7 @@ use kgen_record::{
 use kgen_store::RecordedRun;
 use kgen_worker::Pool;
 use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
 
 use super::{Policy, Search};
 
@@ -148,41 +149,56 @@ pub trait RunInputs: Send + Sync + 'static {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Shutdown {
     Running,
-    /// Nothing new is started; work that was begun is finished and stored.
+    /// Nothing new is started, and calls that wait are given up; other work that was begun is finished.
+    Draining,
+    /// Evaluations are given up as well, to be repeated when the run continues; replies of open requests are
+    /// still stored.
     Graceful,
-    /// Work that was begun is dropped: calls in flight are lost.
+    /// All work is given up: calls in flight are lost.
     Immediate,
 }
 
 /// Stops a run from outside, for example on Ctrl-C. Clones stop the same run.
 #[derive(Debug, Clone)]
-pub struct ShutdownHandle(watch::Sender<Shutdown>);
+pub struct ShutdownHandle {
+    level: watch::Sender<Shutdown>,
+    stopping: CancellationToken,
+}
 
 impl Default for ShutdownHandle {
     fn default() -> Self {
-        Self(watch::Sender::new(Shutdown::Running))
+        Self { level: watch::Sender::new(Shutdown::Running), stopping: CancellationToken::new() }
     }
 }
 
 impl ShutdownHandle {
     /// Asks for a stop at least as urgent as `stop`.
     pub fn raise(&self, stop: Shutdown) {
-        self.0.send_if_modified(|current| {
+        self.level.send_if_modified(|current| {
             let more_urgent = *current < stop;
             *current = stop.max(*current);
             more_urgent
         });
+        if Shutdown::Running < stop {
+            self.stopping.cancel();
+        }
+    }
+
+    /// Returns a token that is cancelled once the run is to stop, however urgently.
+    #[must_use]
+    pub fn stopping(&self) -> CancellationToken {
+        self.stopping.clone()
     }
 
     /// Returns how urgently the run is to stop.
     #[must_use]
     pub fn level(&self) -> Shutdown {
-        *self.0.borrow()
+        *self.level.borrow()
     }
 
     /// Waits until the run is to stop at least as urgently as `stop`.
     pub(super) async fn reached(&self, stop: Shutdown) {
-        let mut receiver = self.0.subscribe();
+        let mut receiver = self.level.subscribe();
         let reached = receiver.wait_for(|level| stop <= *level).await;
         reached.expect("this handle keeps the channel open");
     }

@@ -3,6 +3,7 @@
 use kgen_record::Spend;
 use serde_json::json;
 use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
 
 use super::{
     Access, Budget, CacheAccess, CachedRequest, Call, CallLog, CommandAccess, Error, FailureRecord,
@@ -15,6 +16,7 @@ use super::{
     http::Http,
     local,
     log::prompt_hash,
+    stop::Stop,
     wire::{self, Built},
 };
 
@@ -25,6 +27,7 @@ pub struct Client {
     http: Option<Http>,
     gate: Gate,
     budget: Budget,
+    stop: Stop,
 }
 
 /// A request by the way that it goes.
@@ -49,7 +52,14 @@ impl Client {
             Access::Command(_) | Access::Mailbox(_) | Access::Replay(_) => None,
         };
         let gate = Gate::new(config.limits);
-        Ok(Self { config, http, gate, budget })
+        Ok(Self { config, http, gate, budget, stop: Stop::default() })
+    }
+
+    /// Lets a token end the waits of calls: for their turn, for limits and between tries. An open request
+    /// is not given up by it.
+    #[must_use]
+    pub fn stopped_by(self, token: CancellationToken) -> Self {
+        Self { stop: Stop(token), ..self }
     }
 
     /// Returns the provider's name.
@@ -100,8 +110,9 @@ impl Client {
             return record.usable();
         }
         // Room first: a call that waits for it, maybe for its own op's, must keep no place from others.
-        let mut meter = Meter::open(&self.budget, op, self.worst(call)).await?;
-        let mut place = self.gate.enter().await;
+        let room = Meter::open(&self.budget, op, self.worst(call));
+        let mut meter = self.stop.unless(room).await??;
+        let mut place = self.stop.unless(self.gate.enter()).await?;
         self.budget.check(op)?;
         request.started_at = jiff::Timestamp::now().to_string();
         let record = match outgoing {
@@ -111,7 +122,8 @@ impl Client {
             }
             Outgoing::Command(access, prepared) => {
                 // A call that waits for this is not on record: it can still be given up for nothing.
-                let sent = self.gate.ready(self.need(call)).await;
+                let ready = self.stop.unless(self.gate.ready(self.need(call))).await?;
+                let sent = ready.expect("limits are reported in headers alone");
                 meter.record(log, request)?;
                 self.by_command(access, &prepared, call, log, meter, sent).await?
             }
@@ -197,8 +209,9 @@ impl Client {
         place: &mut CallPermit<'_>,
     ) -> Result<ReplyRecord, Error> {
         let start = Instant::now();
-        let outcome =
-            http.send(call, built, (&self.gate, place), self.need(call), &mut meter).await;
+        let outcome = http
+            .send(call, built, (&self.gate, place, &self.stop), self.need(call), &mut meter)
+            .await;
         let retries = outcome.retries;
         let received = match outcome.result {
             Ok(received) => received,

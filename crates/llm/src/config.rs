@@ -298,7 +298,9 @@ pub struct RetryPolicy {
     /// Wait before the second try where the provider names none; doubles with every try.
     pub base_wait: Duration,
     /// Longest wait of that kind.
-    pub max_wait: Duration,
+    pub max_backoff: Duration,
+    /// Longest time that a server is tried to which no connection can be made; its tries do not count.
+    pub max_outage: Duration,
     /// Longest time from the first send to the last retry, waits included.
     pub total: Duration,
 }
@@ -308,7 +310,8 @@ impl Default for RetryPolicy {
         Self {
             max_tries: 6,
             base_wait: Duration::from_millis(500),
-            max_wait: Duration::from_secs(30),
+            max_backoff: Duration::from_secs(30),
+            max_outage: Duration::from_secs(600),
             total: Duration::from_secs(900),
         }
     }

@@ -84,6 +84,7 @@ pub fn from_settings(
         concurrency,
         requests_per_minute: llm.requests_per_minute.map(u64::from),
         tokens_per_minute: llm.tokens_per_minute,
+        max_wait: Some(seconds(llm.max_wait_s)),
     };
     let abilities = models.get(&model).cloned().unwrap_or_default();
     let provider = ProviderConfig {
@@ -156,6 +157,7 @@ fn http(
     access.retry = RetryPolicy {
         max_tries: llm.retries.saturating_add(1),
         total: seconds(llm.total_timeout_s),
+        max_outage: seconds(llm.max_wait_s),
         ..RetryPolicy::default()
     };
     Ok(Access::Http(Box::new(access)))

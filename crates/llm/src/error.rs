@@ -1,6 +1,6 @@
 //! Errors of LLM calls, each with how far it reaches.
 
-use std::{io, path::PathBuf};
+use std::{io, path::PathBuf, time::Duration};
 
 use kgen_record::{Cap, CapScope};
 
@@ -44,7 +44,7 @@ pub enum Error {
         param: Option<String>,
     },
     /// The provider failed or was overloaded until the retries were used up.
-    #[error("provider `{provider}` gave no reply after {tries} tries: {message}")]
+    #[error("provider `{provider}` gave no reply after {tries} {}: {message}", if *tries == 1 { "try" } else { "tries" })]
     Unavailable {
         provider: String,
         /// HTTP status of the last try, where there was one.
@@ -52,6 +52,24 @@ pub enum Error {
         tries: u32,
         message: String,
     },
+    /// The provider takes no request for longer than it is waited for.
+    #[error(
+        "provider `{provider}` takes no request before {} ({:#}), longer than llm.max_wait_s = {}",
+        until.strftime("%Y-%m-%d %H:%M:%S UTC"),
+        jiff::SignedDuration::from_secs(wait.as_secs() as i64),
+        max_wait.as_secs_f64()
+    )]
+    RateLimited {
+        provider: String,
+        /// When it takes one.
+        until: jiff::Timestamp,
+        /// Time until then.
+        wait: Duration,
+        max_wait: Duration,
+    },
+    /// The run was stopped while the call waited; nothing is open.
+    #[error("stopped while it waited")]
+    Stopped,
     /// A response that is not of the provider's wire format.
     #[error(
         "provider `{provider}` sent something else than a response of kind `{kind}`: {excerpt}; {}",
@@ -60,6 +78,7 @@ pub enum Error {
     Garbage {
         provider: String,
         kind: &'static str,
+        status: u16,
         /// The beginning of it.
         excerpt: String,
         /// The wire kind that it is of, where it is of one.
@@ -223,6 +242,9 @@ impl Error {
             | Self::ContextWindow { .. }
             | Self::PromptTooLong { .. }
             | Self::Unavailable { .. }
+            | Self::Stopped
+            // One reply is damaged on its way; another dialect or path speaks in all of them.
+            | Self::Garbage { status: 200, speaks: None, .. }
             | Self::Command { .. }
             | Self::AwaitingReply { .. }
             | Self::EndOfRecording { .. } => Scope::Op,
@@ -234,6 +256,7 @@ impl Error {
             | Self::Config { .. }
             | Self::Auth { .. }
             | Self::Spent { .. }
+            | Self::RateLimited { .. }
             | Self::Rejected { .. }
             | Self::Garbage { .. }
             | Self::UnknownModel { .. }

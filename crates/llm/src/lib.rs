@@ -23,6 +23,7 @@ mod rate;
 mod redact;
 mod retry;
 pub mod size;
+mod stop;
 mod wire;
 
 pub use budget::{Budget, BudgetCaps, BudgetError, Charged, Worst};

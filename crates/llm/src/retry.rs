@@ -39,7 +39,7 @@ pub(super) fn asked_wait(headers: &HeaderMap, now: SystemTime) -> Option<Duratio
 /// come back together. The share depends on the call and the try alone.
 pub(super) fn backoff(policy: &RetryPolicy, key: &CallKey, tries: u32) -> Duration {
     let doubled = policy.base_wait.saturating_mul(1 << tries.saturating_sub(1).min(16));
-    doubled.min(policy.max_wait).mul_f64(1.0 - 0.25 * share(key, tries))
+    doubled.min(policy.max_backoff).mul_f64(1.0 - 0.25 * share(key, tries))
 }
 
 /// Adds up to a quarter to a wait that the provider asked for.

@@ -116,6 +116,7 @@ pub const KEYS: &[Key] = &[
     key("llm.connect_timeout_s", "KGEN_LLM_CONNECT_TIMEOUT_S", Kind::Positive),
     key("llm.idle_timeout_s", "KGEN_LLM_IDLE_TIMEOUT_S", Kind::Positive),
     key("llm.total_timeout_s", "KGEN_LLM_TOTAL_TIMEOUT_S", Kind::Positive),
+    key("llm.max_wait_s", "KGEN_LLM_MAX_WAIT_S", Kind::Positive),
     key("llm.retries", "KGEN_LLM_RETRIES", Kind::Int(0)),
     flag("llm.replay", "KGEN_LLM_REPLAY", "replay", Kind::Run),
     flag("llm.mailbox_wait_s", "KGEN_LLM_MAILBOX_WAIT_S", "mailbox-wait", Kind::Number),

@@ -111,6 +111,9 @@ pub struct LlmSettings {
     pub idle_timeout_s: f64,
     /// Seconds of one call in all.
     pub total_timeout_s: f64,
+    /// Seconds that a provider is waited for at most: until it takes requests again, and until it can be
+    /// reached again.
+    pub max_wait_s: f64,
     /// Repetitions after a passing failure.
     pub retries: u32,
     /// Run that `replay` reads: a run ID or a path.

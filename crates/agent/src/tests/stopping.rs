@@ -9,6 +9,7 @@ use std::{
 use kgen_llm::{Call, CallLog, ReplyRecord};
 use kgen_record::{Cap, CapKind, CapScope};
 use tokio::sync::Semaphore;
+use tokio_util::sync::CancellationToken;
 
 use super::{Script, ScriptedLlm, plan_of};
 use crate::{CandidateSource, Error, Llm, OpEnd, RunEnd, Shutdown};
@@ -114,7 +115,7 @@ async fn an_op_without_an_answer_waits_while_others_go_on() {
             },
         );
     let trace = script.run_in(&dir).await;
-    assert!(matches!(trace.outcome.end, RunEnd::Failed(Error::Llm(_))));
+    assert!(matches!(trace.outcome.end, RunEnd::Incomplete(Error::Llm(_))));
     assert!(!trace.outcome.ops[0].passed() && trace.outcome.ops[1].passed());
     assert_eq!(trace.outcome.ops[0].n_attempts, 0);
 
@@ -124,6 +125,7 @@ async fn an_op_without_an_answer_waits_while_others_go_on() {
     script.answer = Box::new(move |_| Err(unavailable()));
     let trace = script.run_in(&root.path().join("s")).await;
     assert_eq!(trace.asked.len(), 3);
+    assert!(matches!(trace.outcome.end, RunEnd::Failed(Error::Llm(_))));
 }
 
 #[tokio::test]
@@ -153,7 +155,7 @@ async fn a_worker_that_fails_over_one_op_leaves_the_others_to_be_judged() {
     assert_eq!(ends, [false, true, true]);
     let OpEnd::Failed { message } = &trace.outcome.ops[0].end else { panic!("add did not fail") };
     assert_eq!(message, "failed to judge add_attempt_1: a cpu worker failed: out of host memory");
-    assert!(matches!(trace.outcome.end, RunEnd::Failed(Error::Judge { .. })));
+    assert!(matches!(trace.outcome.end, RunEnd::Incomplete(Error::Judge { .. })));
 }
 
 #[tokio::test]
@@ -192,13 +194,14 @@ async fn an_op_whose_prompt_is_too_long_leaves_the_others_to_be_solved() {
         "{message}"
     );
     assert!(trace.outcome.ops[1].passed());
-    assert!(matches!(trace.outcome.end, RunEnd::Failed(Error::RunInputs { .. })));
+    assert!(matches!(trace.outcome.end, RunEnd::Incomplete(Error::RunInputs { .. })));
 }
 
 /// Takes one call at a time.
 struct Queue {
     llm: ScriptedLlm,
     place: Semaphore,
+    stopping: CancellationToken,
 }
 
 impl Llm for Queue {
@@ -207,7 +210,11 @@ impl Llm for Queue {
         call: &Call,
         log: &dyn CallLog,
     ) -> Result<ReplyRecord, kgen_llm::Error> {
-        let _place = self.place.acquire().await.unwrap();
+        let _place = tokio::select! {
+            biased;
+            () = self.stopping.cancelled() => return Err(kgen_llm::Error::Stopped),
+            place = self.place.acquire() => place.unwrap(),
+        };
         self.llm.complete(call, log).await
     }
 }
@@ -222,6 +229,7 @@ async fn calls_that_wait_for_their_turn_are_not_sent_after_a_stop() {
     script.plan.max_concurrent_ops = 3;
     let answer = std::mem::replace(&mut script.answer, Box::new(|_| unreachable!("replaced")));
     let (handle, asked) = (script.stop.clone(), Arc::new(Mutex::new(Vec::new())));
+    let stopping = script.stop.stopping();
     let llm = ScriptedLlm {
         answer: Box::new(move |key| {
             handle.raise(Shutdown::Graceful);
@@ -234,7 +242,7 @@ async fn calls_that_wait_for_their_turn_are_not_sent_after_a_stop() {
         plan: Box::new(plan_of),
         steps_aside: false,
     };
-    let trace = script.with(Queue { llm, place: Semaphore::new(1) }, &dir).await;
+    let trace = script.with(Queue { llm, place: Semaphore::new(1), stopping }, &dir).await;
     assert!(matches!(trace.outcome.end, RunEnd::Interrupted));
     assert_eq!((asked.lock().unwrap().len(), trace.outcome.totals.calls), (1, 1));
 }
@@ -257,6 +265,6 @@ async fn a_request_that_is_refused_for_what_it_says_is_one_ops_trouble() {
     assert!(!trace.outcome.ops[0].passed() && trace.outcome.ops[1].passed());
     assert!(matches!(
         trace.outcome.end,
-        RunEnd::Failed(Error::Llm(kgen_llm::Error::Rejected { .. }))
+        RunEnd::Incomplete(Error::Llm(kgen_llm::Error::Rejected { .. }))
     ));
 }

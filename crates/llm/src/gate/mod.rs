@@ -30,6 +30,15 @@ pub struct RateLimits {
     pub requests_per_minute: Option<u64>,
     /// Tokens in any minute at most, input and output together.
     pub tokens_per_minute: Option<u64>,
+    /// Longest wait for the provider's own limits; `None` waits for ever.
+    pub max_wait: Option<Duration>,
+}
+
+/// A wait for the provider that is longer than [`RateLimits::max_wait`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct TooLongError {
+    pub(super) wait: Duration,
+    pub(super) max_wait: Duration,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -44,6 +53,7 @@ pub(super) struct Need {
 pub(super) struct Gate {
     places: Semaphore,
     max: usize,
+    max_wait: Option<Duration>,
     /// Those who wait for a limit wait in the order in which they came.
     turn: tokio::sync::Mutex<()>,
     state: Mutex<State>,
@@ -85,6 +95,7 @@ impl Gate {
         Self {
             places: Semaphore::new(max),
             max,
+            max_wait: limits.max_wait,
             turn: tokio::sync::Mutex::new(()),
             state: Mutex::new(State {
                 allowed: max,
@@ -107,15 +118,24 @@ impl Gate {
     }
 
     /// Waits until no pause and no limit forbids a request, and counts it.
-    pub(super) async fn ready(&self, need: Need) -> Sent {
+    pub(super) async fn ready(&self, need: Need) -> Result<Sent, TooLongError> {
         let _turn = self.turn.lock().await;
         loop {
             let now = Instant::now();
-            let wait = self.state().wait(need, now);
-            match wait {
+            let (theirs, own) = self.state().waits(need, now);
+            self.check(theirs.map_or(Duration::ZERO, |until| until - now))?;
+            match theirs.max(own) {
                 Some(until) => sleep_until(until.min(now + LOOK_AGAIN)).await,
-                None => return self.state().take(need, now),
+                None => return Ok(self.state().take(need, now)),
             }
+        }
+    }
+
+    /// Returns whether the provider may be waited for that long.
+    pub(super) fn check(&self, wait: Duration) -> Result<(), TooLongError> {
+        match self.max_wait {
+            Some(max_wait) if max_wait < wait => Err(TooLongError { wait, max_wait }),
+            Some(_) | None => Ok(()),
         }
     }
 
@@ -193,14 +213,15 @@ impl Gate {
 }
 
 impl State {
-    fn wait(&mut self, need: Need, now: Instant) -> Option<Instant> {
+    /// Returns until when the provider and the user's own limits forbid a request.
+    fn waits(&mut self, need: Need, now: Instant) -> (Option<Instant>, Option<Instant>) {
         let pause = self.pause.map(|(_, end)| end).filter(|end| now < *end);
         let reported = self.reported.iter().zip(shares(need));
         let reported = reported.filter_map(|(bucket, need)| bucket.as_ref()?.wait(need, now));
         let requests = self.own_requests.as_mut().and_then(|own| own.wait(1, now));
         let tokens = self.own_tokens.as_mut();
         let tokens = tokens.and_then(|own| own.wait(need.input + need.output, now));
-        reported.chain(pause).chain(requests).chain(tokens).max()
+        (reported.chain(pause).max(), requests.max(tokens))
     }
 
     fn take(&mut self, need: Need, now: Instant) -> Sent {

@@ -64,21 +64,27 @@ impl Http {
                 Failure { maybe_billed: true, ..self.api_failure(error, status, headers) }
             }
             WireError::Foreign { excerpt, speaks } => {
-                let mut failure = self.foreign(&excerpt, speaks);
-                failure.maybe_billed = true;
-                failure
+                let failure = self.foreign(200, &excerpt, speaks);
+                // Proxies and login pages of networks put their own pages in the place of replies.
+                Failure { maybe_billed: true, retryable: speaks.is_none(), ..failure }
             }
         }
     }
 
     /// Judges an answer that is not of the provider's wire format.
-    pub(super) fn foreign(&self, excerpt: &str, speaks: Option<&'static str>) -> Failure {
+    pub(super) fn foreign(
+        &self,
+        status: u16,
+        excerpt: &str,
+        speaks: Option<&'static str>,
+    ) -> Failure {
         let excerpt = self.redactor.clean(excerpt.to_owned());
         Failure {
             retryable: false,
             error: Some(Error::Garbage {
                 provider: self.provider.clone(),
                 kind: self.access.wire.name(),
+                status,
                 excerpt: excerpt.clone(),
                 speaks,
                 url: self.public_url(""),

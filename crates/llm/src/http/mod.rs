@@ -17,14 +17,12 @@ use tokio::time::{Duration, Instant, sleep, timeout};
 use super::{
     Call, Error, HttpAccess, ResponseRecord, RetryEvent,
     budget::Meter,
-    gate::{CallPermit, Gate, Need, Sent},
+    gate::{CallPermit, Gate, Need, Sent, TooLongError},
     redact::Redactor,
     retry,
+    stop::Stop,
     wire::{self, Built, Completion},
 };
-
-/// Tries while the server could not be connected to at all.
-const CONNECT_TRIES: u32 = 3;
 
 /// A provider over HTTP.
 #[derive(Debug)]
@@ -115,7 +113,7 @@ impl Http {
         &self,
         call: &Call,
         built: &Built,
-        (gate, place): (&Gate, &mut CallPermit<'_>),
+        (gate, place, stop): (&Gate, &mut CallPermit<'_>, &Stop),
         need: Need,
         meter: &mut Meter<'_>,
     ) -> HttpExchange {
@@ -124,9 +122,17 @@ impl Http {
         let mut waited = Duration::ZERO;
         let mut retries = Vec::new();
         let mut tries = 0;
+        // Tries that did not reach the server, and since when.
+        let (mut unreached, mut outage) = (0, None);
+        let ended =
+            |error, response, retries| HttpExchange { result: Err((error, response)), retries };
         loop {
             let asked = Instant::now();
-            let sent = gate.ready(need).await;
+            let sent = match stop.unless(gate.ready(need)).await {
+                Ok(Ok(sent)) => sent,
+                Ok(Err(too_long)) => return ended(self.too_long(too_long), None, retries),
+                Err(stopped) => return ended(stopped, None, retries),
+            };
             waited += asked.elapsed();
             let left = policy.total.saturating_sub(start.elapsed().saturating_sub(waited));
             if left.is_zero() {
@@ -144,18 +150,28 @@ impl Http {
             };
             tries += 1;
             meter.failed(failure.maybe_billed);
-            let max_tries = match failure.unreached {
-                true => policy.max_tries.min(CONNECT_TRIES),
-                false => policy.max_tries,
-            };
+            if failure.unreached {
+                unreached += 1;
+            }
+            let outage_began = *outage.get_or_insert_with(Instant::now);
+            outage = failure.unreached.then_some(outage_began);
             let wait = match failure.wait {
                 Some(wait) => retry::spread(wait, &call.key, tries),
                 None => retry::backoff(policy, &call.key, tries),
             };
+            if failure.retryable
+                && let Err(too_long) = gate.check(failure.wait.unwrap_or_default())
+            {
+                return ended(self.too_long(too_long), failure.response, retries);
+            }
             pause(gate, sent, &failure, wait);
             let used = start.elapsed().saturating_sub(waited);
             let in_time = used.saturating_add(wait) <= policy.total;
-            if !failure.retryable || max_tries <= tries || !in_time {
+            let is_last = match failure.unreached {
+                true => policy.max_outage < outage_began.elapsed() + wait,
+                false => policy.max_tries <= tries - unreached,
+            };
+            if !failure.retryable || is_last || !in_time {
                 return HttpExchange { result: Err(self.give_up(failure, tries).await), retries };
             }
             let at_s = start.elapsed().as_secs_f64();
@@ -168,16 +184,24 @@ impl Http {
                 maybe_billed: failure.maybe_billed,
             });
             let asked = Instant::now();
-            if let Err(error) = room_for_another(meter, place).await {
-                return HttpExchange { result: Err((error, failure.response)), retries };
+            match stop.unless(room_for_another(meter, place)).await {
+                Ok(Ok(())) => {}
+                Ok(Err(error)) | Err(error) => return ended(error, failure.response, retries),
             }
             waited += asked.elapsed();
             tracing::warn!(
                 call = %call.key, provider = self.provider, reason = failure.reason,
-                wait_s = wait.as_secs_f64(), "LLM request is tried again"
+                wait_s = wait.as_secs_f64(), until = %clock_time(wait), "LLM request is tried again"
             );
-            sleep(wait).await;
+            if let Err(stopped) = stop.unless(sleep(wait)).await {
+                return ended(stopped, failure.response, retries);
+            }
         }
+    }
+
+    fn too_long(&self, TooLongError { wait, max_wait }: TooLongError) -> Error {
+        let until = jiff::Timestamp::now().saturating_add(wait).unwrap_or(jiff::Timestamp::MAX);
+        Error::RateLimited { provider: self.provider.clone(), until, wait, max_wait }
     }
 
     async fn give_up(&self, failure: Failure, tries: u32) -> (Error, Option<ResponseRecord>) {
@@ -211,6 +235,12 @@ async fn room_for_another(meter: &mut Meter<'_>, place: &mut CallPermit<'_>) -> 
             Ok(())
         }
     }
+}
+
+/// Returns the time of day after a wait, in UTC.
+fn clock_time(wait: Duration) -> String {
+    let at = jiff::Timestamp::now().saturating_add(wait).unwrap_or(jiff::Timestamp::MAX);
+    at.strftime("%H:%M:%S UTC").to_string()
 }
 
 /// Holds all calls of the provider back where it said "too many", this one's retry included.

@@ -105,7 +105,7 @@ impl Http {
             // No API, but a web server that does not know the path, or sends elsewhere.
             None if matches!(status, 201..=399 | 404 | 405) => {
                 let excerpt = wire::excerpt(body);
-                self.foreign(&format!("status {status}: {excerpt}"), None)
+                self.foreign(status, &format!("status {status}: {excerpt}"), None)
             }
             error => self.api_failure(error.unwrap_or_else(|| wire::plain(body)), status, headers),
         }

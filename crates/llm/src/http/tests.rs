@@ -11,7 +11,8 @@ async fn after_a_pause(total: Duration) -> (String, Spend) {
     drop(free);
     let mut access = HttpAccess::new(preset("vllm").unwrap(), None);
     access.base_url = format!("http://{address}/v1");
-    access.retry = RetryPolicy { max_tries: 1, total, ..RetryPolicy::default() };
+    let max_outage = Duration::ZERO;
+    access.retry = RetryPolicy { max_tries: 1, max_outage, total, ..RetryPolicy::default() };
     let http = Http::new("test", "m", access).unwrap();
     let attempt = AttemptId { op: OpKey("relu".to_owned()), number: 1 };
     let call = Call {
@@ -24,13 +25,15 @@ async fn after_a_pause(total: Duration) -> (String, Spend) {
         temperature: None,
     };
     let gate = Gate::new(RateLimits { concurrency: 1, ..RateLimits::default() });
-    let sent = gate.ready(Need::default()).await;
+    let sent = gate.ready(Need::default()).await.unwrap();
     gate.refused(sent, Duration::from_secs(60));
     let budget = Budget::default();
     let mut place = gate.enter().await;
     let mut meter = Meter::open(&budget, &attempt.op, Worst::default()).await.unwrap();
     let built = http.build(&call);
-    let outcome = http.send(&call, &built, (&gate, &mut place), Need::default(), &mut meter).await;
+    let stop = Stop::default();
+    let outcome =
+        http.send(&call, &built, (&gate, &mut place, &stop), Need::default(), &mut meter).await;
     (outcome.result.unwrap_err().0.to_string(), meter.fail(0.0))
 }
 

@@ -16,11 +16,12 @@ use crate::{
         CommandError, Context,
         backends::Backend,
         commands::compare::{CompareFormat, Compared},
+        errors::one_line,
         exit_codes::Exit,
         machine::{self, Machine},
         selection,
         session::{self, Job, RunTarget, plural},
-        signals,
+        signals::SignalListener,
         ui::Format,
     },
     report::{
@@ -44,6 +45,8 @@ struct Course {
     op_caps: Vec<String>,
     /// Why no further run is begun.
     end: Option<End>,
+    /// The exit code of an interruption.
+    interrupted: Option<Exit>,
 }
 
 enum End {
@@ -89,9 +92,9 @@ async fn work(
             store.write_info(&info(&plan))?;
         }
         let stop = ShutdownHandle::default();
-        let listener = signals::listen(context.ui.clone(), stop.clone(), plan.calls_wait());
+        let signals = SignalListener::new(context.ui.clone(), stop.clone(), plan.calls_wait());
         Box::pin(all(context, &plan, &machine, &stop, &mut course)).await;
-        listener.abort();
+        course.interrupted = Some(signals.exit());
         machine.pool.shutdown().await;
     }
     let compared = compare(context, &store, format);
@@ -199,6 +202,10 @@ async fn one(
             }
         }
         RunEnd::Interrupted => Some(End::Interrupted),
+        RunEnd::Incomplete(error) => {
+            context.ui.warn(&one_line(error));
+            None
+        }
         RunEnd::Failed(_) => done.into_failure().map(End::Failed),
     })
 }
@@ -253,7 +260,7 @@ fn finish(
         Some(End::Failed(error)) => return Err(error.hint(format!("go on with {again}"))),
         Some(End::Interrupted) => {
             ui.note(&format!("interrupted; go on with {again}"));
-            Exit::Interrupted
+            course.interrupted.unwrap_or(Exit::Interrupted)
         }
         Some(End::Budget(lines)) => {
             lines.iter().for_each(|line| ui.note(line));
