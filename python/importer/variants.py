@@ -136,7 +136,7 @@ class Search:
             return
         large = [s for s in slots if s.value >= 8 or "batch" in s.name.lower()]
         tiny = [s for s in slots if s not in large]
-        ways = [self.at_once, self.at_once_divided, self.in_pairs]
+        ways = [self.tied, self.at_once, self.at_once_divided, self.in_pairs]
         ways += [self.at_once_in_steps, self.all_but_one, self.one_by_one]
         for way in ways:
             found, now = way(large) or ([], {})
@@ -149,6 +149,25 @@ class Search:
     def at_once(self, slots):
         """The slots as groups and small values for them all, or None."""
         return self.together([Group([s]) for s in slots], (9, 21, 45))
+
+    def tied(self, slots):
+        """All small, where literals that are one size are one group: `rand(32, 64), rand(32, 64)` has two sizes."""
+        if len(slots) < 2 or not all("#" in s.name for s in slots):
+            return None
+        groups, left = [], list(slots)
+        while left:
+            slot = left.pop(0)
+            equal = [s for s in left if s.value == slot.value]
+            ways = [[slot], *([slot, s] for s in equal), [slot, *equal]]
+            parts = next((way for way in ways if self.grown(way)), None)
+            if parts is None:
+                return None
+            groups.append(Group(parts))
+            left = [s for s in left if s not in parts]
+        return self.together(groups, (9, 21, 45)) if len(groups) < len(slots) else None
+
+    def grown(self, slots):
+        return self.trace({s.name: s.value + 1 for s in slots})
 
     def at_once_divided(self, slots):
         """All small, with the divisibility that heads, groups and patches have now."""
