@@ -20,17 +20,23 @@ type Reached = BTreeMap<(u32, GapKind), BTreeMap<Option<DType>, Ways>>;
 /// Parts to be reached: one thing, or both ways of a branch.
 type Ways = [bool; 2];
 
-/// Most blocks along x that each `launch` ran with, by line.
+/// The parts of the plan that the cases which ran have reached.
 #[derive(Debug, Default)]
-pub(super) struct Launches(BTreeMap<u32, u32>);
+pub(super) struct Launches {
+    /// Most blocks along x that each `launch` ran with, by line.
+    blocks: BTreeMap<u32, u32>,
+    /// Conditions, by line, and whether they held.
+    conditions: BTreeSet<(u32, bool)>,
+}
 
 impl Launches {
-    /// Notes the launches of a case that ran.
+    /// Notes the plan of a case that ran.
     pub(super) fn add(&mut self, program: &CaseProgram) {
         for (line, grid) in launches(program) {
-            let most = self.0.entry(line).or_default();
+            let most = self.blocks.entry(line).or_default();
             *most = (*most).max(grid);
         }
+        self.conditions.extend(&program.plan.conditions);
     }
 }
 
@@ -81,7 +87,8 @@ pub(super) fn of(
     (0 < lines).then(|| Coverage { lines, executed: lines - unreached, further: 0, gaps })
 }
 
-/// Names the `launch` calls that no case made, or none with many blocks where the plan has such.
+/// Names the `launch` calls that no case made, or none with many blocks where the plan has such, and
+/// conditions of the plan that no case decided as one that did not run does.
 fn launch_gaps(request: &EvalRequest, program: &Program, ran: &Launches) -> Vec<Gap> {
     let Ok(file) = KernelFile::parse(request.source()) else { return Vec::new() };
     let gap = |line, kind| Gap {
@@ -93,7 +100,7 @@ fn launch_gaps(request: &EvalRequest, program: &Program, ran: &Launches) -> Vec<
     };
     let mut gaps = Vec::new();
     for line in plan::launch_lines(&file).into_iter().collect::<BTreeSet<u32>>() {
-        match ran.0.get(&line) {
+        match ran.blocks.get(&line) {
             None => gaps.push(gap(line, GapKind::LaunchNeverRan)),
             // A GPU runs the large cases.
             Some(&ran) if ran <= MANY_BLOCKS && !request.on_gpu => {
@@ -110,6 +117,13 @@ fn launch_gaps(request: &EvalRequest, program: &Program, ran: &Launches) -> Vec<
             }
             Some(_) => {}
         }
+    }
+    // A GPU runs the large cases.
+    if !request.on_gpu {
+        let planned = program.cases.iter().flat_map(|case| &case.plan.conditions);
+        let missed: BTreeSet<u32> =
+            planned.filter(|way| !ran.conditions.contains(way)).map(|(line, _)| *line).collect();
+        gaps.extend(missed.into_iter().map(|line| gap(line, GapKind::PlanConditionOneWay)));
     }
     gaps
 }

@@ -3,7 +3,9 @@
 use std::collections::BTreeSet;
 
 use kgen_device::{Device, EmuDevice, Image, LaunchError, ModuleId};
-use kgen_record::{Case, CaseOutcome, CaseResult, Coverage, Finding, Level, Verdict};
+use kgen_record::{
+    BufferRef, Case, CaseOutcome, CaseResult, Coverage, Finding, Level, TensorSpec, Verdict,
+};
 
 use super::{
     CaseProgram, Error, Job, Program, Variant,
@@ -122,6 +124,12 @@ impl Emulation<'_> {
                 budget::after_failure(operations)
             });
         let result = match (skip, &self.variants[program.variant]) {
+            // Its size matters for nothing that is never written.
+            (Some(_), _) if self.unwritten(program).is_some() => {
+                let name = self.unwritten(program).unwrap_or_default();
+                let finding = Finding::new(format!("the plan passes `{name}` to no step"));
+                builder::failed(case, Verdict::WrongOutput, Level::Static, finding)
+            }
             (Some(reason), _) => blank(case, CaseOutcome::Skipped { reason }, Level::Static),
             (None, Err((verdict, finding))) => {
                 builder.case_started(program.case);
@@ -136,6 +144,16 @@ impl Emulation<'_> {
         };
         builder.case_done(program.case, result);
         Ok(())
+    }
+
+    /// Returns the name of an output with elements that no step of a case's plan writes.
+    fn unwritten(&self, program: &CaseProgram) -> Option<String> {
+        let outputs = self.job.op.infer(&self.job.cases[program.case]).ok()?;
+        let is_unwritten = |(index, spec): &(usize, &TensorSpec)| {
+            0 < spec.numel() && !program.plan.names(BufferRef::Output(*index))
+        };
+        let (index, _) = outputs.iter().enumerate().find(is_unwritten)?;
+        Some(if outputs.len() == 1 { "out".to_owned() } else { format!("out{index}") })
     }
 
     fn run(

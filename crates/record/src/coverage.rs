@@ -55,6 +55,8 @@ pub enum GapKind {
     LoopNeverRepeated,
     /// The branches of the line all went the same way.
     BranchOneWay,
+    /// A condition of the plan comes out otherwise in a case that did not run than in all that ran.
+    PlanConditionOneWay,
     /// No case ran a `launch` with more than 65,535 blocks along x, and the plan asks for more.
     FewBlocks,
 }
@@ -82,6 +84,9 @@ impl fmt::Display for Gap {
             GapKind::LineNeverExecuted => "never ran",
             GapKind::LoopNeverRepeated => "a loop whose body never ran twice",
             GapKind::BranchOneWay => "its condition always came out the same way",
+            GapKind::PlanConditionOneWay => {
+                "its condition comes out otherwise in a case that did not run"
+            }
             GapKind::FewBlocks => "never launched with more than 65,535 blocks",
         };
         write!(f, "line {}: {how}", self.line)?;

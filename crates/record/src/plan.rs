@@ -1,5 +1,7 @@
 //! A launch plan after its evaluation for one case: numbers only.
 
+use std::collections::BTreeSet;
+
 use serde::{Deserialize, Serialize};
 
 use super::{Convolution, DType, Gemm, TensorSpec, number};
@@ -13,6 +15,26 @@ pub struct ResolvedPlan {
     pub scratch: Vec<Scratch>,
     /// The steps, in order.
     pub steps: Vec<Step>,
+    /// The conditions that were evaluated, by line, and whether they held.
+    pub conditions: BTreeSet<(u32, bool)>,
+}
+
+impl ResolvedPlan {
+    /// Returns whether any step names a buffer, to read or to write it.
+    #[must_use]
+    pub fn names(&self, buffer: BufferRef) -> bool {
+        let in_args = |args: &[PlanArg]| {
+            let is =
+                |arg: &PlanArg| matches!(arg, PlanArg::Pointer { buffer: of, .. } if *of == buffer);
+            args.iter().any(is)
+        };
+        self.steps.iter().any(|step| match step {
+            Step::Launch { args, .. } => in_args(args),
+            Step::Copy { target, .. } | Step::Fill { target, .. } => *target == buffer,
+            Step::Gemm { call } => call.out.at.buffer == buffer,
+            Step::Convolution { call } => call.out.buffer == buffer,
+        })
+    }
 }
 
 /// One `param` of a plan.

@@ -151,6 +151,28 @@ fn a_further_case_that_the_plan_does_not_take_is_no_fault() {
 }
 
 #[test]
+fn a_way_of_the_plan_that_only_a_case_that_did_not_run_takes_is_named_or_judged() {
+    let cases = r#"[{ self = "[300]" }, { self = "[16777216]", class = "realistic" }]"#;
+    let kernel = |limit: usize| {
+        let plain = seven_where("i == 299").replace("(T_self)7", "y[i]");
+        let launch = plain.lines().find(|line| line.contains("launch(\"relu\"")).unwrap();
+        let chosen = format!("if self.numel <= {limit}:\n    {launch}\nelse:\n    fill(out, 0)");
+        plain.replace(launch, &chosen)
+    };
+    let passed = judged("relu", r#"["f32"]"#, cases, &kernel(10_000_000));
+    assert_eq!(passed.verdict, Verdict::Passed, "{passed:#?}");
+    assert_eq!(gaps(&passed), [(2, GapKind::PlanConditionOneWay)]);
+    let refused = judged("relu", r#"["f32"]"#, cases, &kernel(2000));
+    assert_eq!(refused.verdict, Verdict::WrongOutput, "{refused:#?}");
+    // A case that is too large for the emulator has a plan all the same.
+    let unwritten = kernel(2000).replace("fill(out, 0)", "fill(scratch(4), 0)");
+    let unwritten = judged("relu", r#"["f32"]"#, cases, &unwritten);
+    assert_eq!(unwritten.verdict, Verdict::WrongOutput, "{unwritten:#?}");
+    let said = format!("{:?}", unwritten.failed().next().unwrap().findings);
+    assert!(said.contains("passes `out` to no step"), "{said}");
+}
+
+#[test]
 fn grids_that_only_large_cases_have_are_named() {
     let cases = r#"[{ self = "[300]" }, { self = "[16777216]", class = "realistic" }]"#;
     let kernel = seven_where("i == 299").replace("(T_self)7", "y[i]");

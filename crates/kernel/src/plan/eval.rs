@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use kgen_record::{DType, ResolvedPlan};
 
 use super::{
+    super::file::line_of,
     Env, Problem,
     amount::Amounts,
     ast::{CompareOp, Expr, ExprKind, Stmt, Target},
@@ -104,7 +105,7 @@ impl Evaluator<'_> {
             }
             Stmt::If { branches, otherwise } => {
                 for (condition, body) in branches {
-                    if self.condition(condition)? {
+                    if self.decides(condition)? {
                         return self.block(body);
                     }
                 }
@@ -220,13 +221,20 @@ impl Evaluator<'_> {
                 if truth(&left_value, left.start)? { Ok(left_value) } else { self.expr(right) }
             }
             ExprKind::Choice { condition, then, otherwise } => {
-                if self.condition(condition)? {
+                if self.decides(condition)? {
                     self.expr(then)
                 } else {
                     self.expr(otherwise)
                 }
             }
         }
+    }
+
+    /// Evaluates a condition that decides which part of the plan is evaluated.
+    fn decides(&mut self, expr: &Expr) -> Result<bool, PlanEvalError> {
+        let holds = self.condition(expr)?;
+        self.plan.conditions.insert((line_of(self.text, expr.start), holds));
+        Ok(holds)
     }
 
     fn condition(&mut self, expr: &Expr) -> Result<bool, PlanEvalError> {
