@@ -75,6 +75,12 @@ impl Declared {
             || !is_number
             || call.case.distribution == InputDistribution::Normal;
         let init = tensor.init.as_ref().filter(|_| as_declared)?;
+        if is_number && call.case.distribution == InputDistribution::HeavyTail {
+            // A gain of 1 and an offset of 0 would let a kernel ignore them.
+            if let Some(around) = init.around() {
+                return Some(around);
+            }
+        }
         let shape = &call.opt_tensor(&param.name)?.shape;
         Some(init.generator(&self.symbols(call).unwrap_or_default(), shape))
     }

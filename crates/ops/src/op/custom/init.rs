@@ -71,6 +71,18 @@ impl Init {
         )
     }
 
+    /// Returns values around a single finite one, and at most half of it or of 1 away: positive where it is
+    /// positive and not small.
+    pub(super) fn around(&self) -> Option<Gen> {
+        match self {
+            Self::Fixed(Gen::Constant { value }) if value.is_finite() => {
+                let spread = 0.5 * value.abs().max(1.0);
+                Some(Gen::Uniform { low: value - spread, high: value + spread })
+            }
+            Self::Fixed(_) | Self::Integers(..) => None,
+        }
+    }
+
     /// Returns the generator of a tensor of a shape, for values of the symbols.
     pub(super) fn generator(&self, symbols: &Symbols, shape: &[usize]) -> Gen {
         match self {

@@ -297,6 +297,22 @@ fn extents_scalars_and_overloads_make_integers_of_a_graph() {
 }
 
 #[test]
+fn a_parameter_of_one_value_has_others_in_the_heavy_tail() {
+    let text = file(
+        "x = \"[n]\"\nw = { shape = \"[n]\", init = \"fill(1.0)\", path = \"w\" }",
+        "out = mul(x, w)",
+        "n = 500\ndistributions = [\"normal\", \"heavy_tail\", \"zeros\"]",
+    );
+    for case in cases(&custom(&text).unwrap()) {
+        let weights = inputs(&case).remove(1).to_f64();
+        let n_ones = weights.iter().filter(|&&w| w == 1.0).count();
+        let is_tail = case.distribution == InputDistribution::HeavyTail;
+        assert_eq!(n_ones < 10, is_tail, "{}: {n_ones}", case.id);
+        assert!(weights.iter().all(|w| (0.5..=1.5).contains(w)));
+    }
+}
+
+#[test]
 fn a_parameter_keeps_its_values_in_every_distribution() {
     let text = file(
         "x = \"[n]\"\nw = { shape = \"[n]\", init = \"normal(5, 0.25)\", path = \"w\" }",
