@@ -8,7 +8,8 @@ STRUCTURAL = re.compile("kernel|stride|pad|dilat|group|head|patch|window|block|l
 SMALL_STRUCTURE = (64, 8)
 SMALL_LITERAL = 8
 # A function's name, inputs and the literals in them become these two, so that functions and modules are one case.
-INPUTS = "def get_inputs():\n    return {}\ndef get_init_inputs():\n    return []\n"
+INPUTS_FILE = "<inputs>"
+INPUTS = "def get_inputs():\n    return [{}]\ndef get_init_inputs():\n    return []\n"
 
 
 class Slot:
@@ -48,7 +49,7 @@ class Source:
         self.text = text
         self.tree = ast.parse(text, path)
         if function:
-            self.tree.body += ast.parse(INPUTS.format(function["inputs"]), "<inputs>").body
+            self.tree.body += ast.parse(INPUTS.format(function["inputs"]), INPUTS_FILE).body
         self.split_chains()
         self.used = {n.id for n in ast.walk(self.tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
         self.slots = []

@@ -16,7 +16,7 @@ from torch.utils._pytree import tree_leaves, tree_map
 
 import views
 from initialisation import base_name, key_of, on_cpu
-from values import Entry, Leaf, Node, Ref, Refused, line_of
+from values import Entry, Leaf, Node, Ref, Refused, line_of, reason
 
 # A larger constant must be one value throughout, and takes no memory then.
 FOLD_LIMIT = 1 << 24
@@ -282,7 +282,7 @@ class Tracer(ProxyTorchDispatchMode):
             op = self.current[1]
             raise self.refused(f"the computation depends on values: {op} reads a tensor's elements") from error
         except Exception as error:
-            first = next((line for line in str(error).splitlines() if line.strip()), "")
+            first = reason(error)
             line, op = self.current
             where = f"{op}: " if op else ""
             message = f"forward fails: {where}{type(error).__name__}: {first}"

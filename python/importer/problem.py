@@ -12,7 +12,7 @@ from torch.utils._pytree import tree_leaves
 
 from graph import Tracer
 from initialisation import Recorder, base_name, measured
-from values import Leaf, Ref, Refused, line_of
+from values import Leaf, Ref, Refused, line_of, reason
 
 DTYPES = dict(zip("float64 float32 float16 bfloat16 int64 int32 int16 int8 uint8 bool".split(),
                   "f64 f32 f16 bf16 i64 i32 i16 i8 u8 bool".split()))  # fmt: skip
@@ -68,8 +68,7 @@ class Made:
         except Refused:
             raise
         except Exception as error:
-            first = (str(error).splitlines() or [""])[0]
-            raise Refused(f"{name} fails: {type(error).__name__}: {first}", line_of(error, self.path)) from error
+            raise Refused(f"{name} fails: {type(error).__name__}: {reason(error)}", line_of(error, self.path)) from error
 
     def input_names(self):
         call = self.module.call if isinstance(self.module, Function) else self.module.forward

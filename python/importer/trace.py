@@ -27,7 +27,7 @@ try:
     import torch
 
     from check import computed, real, samples
-    from constants import Source
+    from constants import INPUTS_FILE, Source
     from cost import SMALL, excess, work
     from drawn import drawn
     from opaque import Opaque
@@ -78,6 +78,9 @@ def traced(request, out_dir, limit_s):
     try:
         source = Source(path, text, request.get("function"))
     except SyntaxError as error:
+        if error.filename == INPUTS_FILE:
+            inputs = request["function"]["inputs"]
+            raise Refused(f"syntax error in the inputs `{inputs}`: {error.msg}") from error
         raise Refused(f"syntax error: {error.msg}", error.lineno) from error
     try:
         record = versions(source, request, Problem, started + min(SEARCH_S, limit_s / 2))

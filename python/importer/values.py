@@ -1,6 +1,14 @@
 """What a graph is made of, and what is known of the Python tensors that stand for its values."""
 
 
+def reason(error):
+    """The first line of an error's message, and the way out where there is one."""
+    first = next((line for line in str(error).splitlines() if line.strip()), "")
+    if "NVIDIA driver" in first or "not compiled with CUDA" in first:
+        return "it asks for a GPU; an import has none: leave out `.cuda()` and `device='cuda'`"
+    return first
+
+
 class Refused(Exception):
     """A file that cannot be a problem: one line, with the place in the user's file and the op where there are such."""
 

@@ -257,8 +257,12 @@ fn import(
             }
             Err((line, reason)) => {
                 let line = line.map_or(String::new(), |line| format!(", line {line}"));
+                let message = format!("{file}{line}: {reason}");
+                if n_files == 1 {
+                    return Err(CommandError::config(message));
+                }
                 n_failed += 1;
-                context.ui.warn(&format!("{file}{line}: {reason}"));
+                context.ui.warn(&message);
             }
         }
     }
@@ -281,6 +285,14 @@ fn write_suite(
     }
     let failed = if n_failed > 0 { format!(", {n_failed} not") } else { String::new() };
     context.ui.announce(&format!("{} imported{failed}", plural(names.len(), "problem")));
+    if let [name] = names {
+        let file = folder.join(format!("{name}.toml"));
+        context.ui.note(&format!(
+            "`kgen show --op-file {0} --prompt` prints the task, `kgen eval FILE.cu --op-file {0}` \
+             evaluates a kernel",
+            file.display()
+        ));
+    }
     Ok(if n_failed == 0 { Exit::Ok } else { Exit::NotSolved })
 }
 
