@@ -61,6 +61,8 @@ struct OpView {
 struct ModuleView {
     class: String,
     source: String,
+    /// The call of a function with example inputs, whose scalars are part of the task.
+    call: Option<String>,
 }
 
 #[derive(Debug, Serialize)]
@@ -368,6 +370,7 @@ fn view_of(op: &OpDef, outputs: impl Iterator<Item = String>) -> OpView {
         module: op.module.as_ref().map(|module| ModuleView {
             class: module.class.clone(),
             source: module.source.trim_end().to_owned(),
+            call: module.inputs.as_ref().map(|inputs| format!("{}({inputs})", module.class)),
         }),
     }
 }
