@@ -101,9 +101,12 @@ impl From<kgen_store::Error> for CommandError {
 impl From<suite::Error> for CommandError {
     fn from(error: suite::Error) -> Self {
         let (kind, hint) = match &error {
-            suite::Error::Unknown { .. } | suite::Error::NotInSuite { .. } => {
-                (Exit::Usage, Some("`kgen list suites` and `kgen list ops` show the names"))
-            }
+            suite::Error::Unknown { .. } | suite::Error::NotInSuite { .. } => (
+                Exit::Usage,
+                Some(
+                    "`kgen list suites` and `kgen list ops` show the names; --op-file takes the op of a file",
+                ),
+            ),
             suite::Error::Format { .. }
             | suite::Error::Read { .. }
             | suite::Error::Toml { .. }
@@ -143,6 +146,11 @@ impl From<kgen_agent::Error> for CommandError {
             kgen_agent::Error::Llm(error) => error.into(),
             kgen_agent::Error::Store(error) => error.into(),
             kgen_agent::Error::RunInputs { .. } => Self::new(Exit::Config, error),
+            kgen_agent::Error::Judge { ref source, .. }
+                if matches!(source.downcast_ref(), Some(kgen_worker::Error::Op { .. })) =>
+            {
+                Self::new(Exit::Config, error)
+            }
             kgen_agent::Error::Judge { .. }
             | kgen_agent::Error::Entropy(_)
             | kgen_agent::Error::Panicked(_) => Self::new(Exit::Device, error),

@@ -464,7 +464,10 @@ fn finish(context: &Context, done: Done, signals: &SignalListener) -> Result<Exi
     let resume = format!("go on with `{command}`");
     ui.note(&format!("saved in {}", dir.display()));
     match outcome.end {
-        RunEnd::Finished => Ok(if outcome.all_passed() { Exit::Ok } else { Exit::NotSolved }),
+        RunEnd::Finished if outcome.all_passed() && job.selection.n_without_kernel == 0 => {
+            Ok(Exit::Ok)
+        }
+        RunEnd::Finished => Ok(Exit::NotSolved),
         RunEnd::AwaitingReplies => {
             let n_waiting = report_awaited(ui, &outcome);
             let verb = if n_waiting == 1 { "awaits its reply" } else { "await replies" };

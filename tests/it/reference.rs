@@ -113,6 +113,6 @@ fn its_errors_are_never_the_kernels() {
     ] {
         let folder = folder(&TWICE.replace("return 2 * x", code));
         let (code, out, said) = eval(folder.path(), "right.cu");
-        assert!(code == Some(5) && out.is_empty() && said.contains(says), "{out} {said}");
+        assert!(code == Some(3) && out.is_empty() && said.contains(says), "{out} {said}");
     }
 }

@@ -315,7 +315,7 @@ fn pytorch(settings: &Settings) -> Item {
     match python::find(settings.python.path.as_deref()) {
         Ok(found) => Item::new("PyTorch", State::Ok, found.to_string()),
         Err(missing) => Item::new("PyTorch", State::Missing, missing.looked_at())
-            .advice(format!("needed only for baselines and backends such as aten: {HOW_TO}")),
+            .advice(format!("needed only for `kgen import`, references in Python, and baselines and backends such as aten: {HOW_TO}")),
     }
 }
 

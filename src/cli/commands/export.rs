@@ -197,7 +197,7 @@ impl Winner {
         if !verdict.is_pass() {
             let message = format!("attempt {number} at {} did not pass: {verdict}", op.name);
             return Err(CommandError::new(Exit::NotSolved, message)
-                .hint("only kernels that were proven correct are exported"));
+                .hint("only kernels that passed are exported"));
         }
         let kernel = run.kernel(&id)?.ok_or_else(|| {
             CommandError::config(format!("attempt {number} at {} has no kernel file", op.name))
