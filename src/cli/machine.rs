@@ -3,6 +3,7 @@
 use std::{io, num::NonZero, path::Path, sync::Arc};
 
 use kgen_compile::{LocateOptions, ProvisionOptions, Toolchain};
+use kgen_process::Scratch;
 use kgen_settings::{DeviceChoice, DeviceSettings, NvrtcSettings, Settings};
 use kgen_worker::{Gpu, Notice, Notices, Pool, PoolConfig, PythonConfig};
 
@@ -78,6 +79,7 @@ fn workers_beside_each_other() -> usize {
 /// Finds NVRTC and starts the workers.
 pub(crate) async fn start(ui: &Ui, settings: &Settings) -> Result<Machine, CommandError> {
     let choice = device_choice(settings)?;
+    Scratch::sweep(None);
     let toolchain = toolchain(ui, &settings.nvrtc)?;
     ui.detail(&format!(
         "NVRTC {}.{} found by {}: {}",

@@ -172,7 +172,8 @@ fn candidates(path: Option<&Path>) -> Vec<PathBuf> {
 /// Asks an interpreter for its packages; the error is the end of a sentence about it.
 fn probe(path: &Path) -> Result<Packages, String> {
     // A folder that holds nothing: whatever lies in kgen's own is no package.
-    let dir = tempfile::tempdir().map_err(|error| format!("could not be asked: {error}"))?;
+    let dir = kgen_process::Scratch::new("python", None)
+        .map_err(|error| format!("could not be asked: {error}"))?;
     let spec = Spec::new(path, dir.path()).args(["-c", PROBE]).inherit(PYTHON_ENV);
     let output = kgen_process::run(&spec.deadline(PROBE_LIMIT));
     let output = output.map_err(|error| match std::error::Error::source(&error) {

@@ -113,7 +113,7 @@ pub fn trace(
     n_processes: usize,
     done: &(dyn Fn(usize) + Sync),
 ) -> Result<Traces, TracerError> {
-    let scratch = tempfile::tempdir()?;
+    let scratch = kgen_process::Scratch::new("import", None)?;
     SCRIPTS.extract(scratch.path())?;
     let n = n_processes.clamp(1, request.files.len().max(1));
     let parts = (0..n).map(|part| Request {

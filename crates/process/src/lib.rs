@@ -9,12 +9,16 @@
 //! reaped, kills whatever is left of the group, and only then reaps the leader: as long as the
 //! leader is a zombie its number cannot belong to anybody else. The keeper lives as long as the
 //! child does, which `PR_SET_PDEATHSIG` asks for: that signal fires when the forking *thread* ends.
+//! Members of a group whose leader died with kgen are killed by a guard process, which notices kgen's end by
+//! the end of a pipe.
 
 mod capture;
 mod child;
 mod environment;
+mod guard;
 mod lock;
 mod run;
+mod scratch;
 mod spec;
 
 #[cfg(any(test, feature = "testing"))]
@@ -31,6 +35,7 @@ pub use child::{Child, Status, spawn};
 pub use environment::{DEVICE_ENV, NETWORK_ENV, PYTHON_ENV, SYSTEM_ENV};
 pub use lock::{Access, lock};
 pub use run::{Output, run, run_async};
+pub use scratch::Scratch;
 pub use spec::Spec;
 
 /// The running executable, for re-executing it; stays right when the file is replaced meanwhile.

@@ -5,7 +5,7 @@ mod presets;
 
 use std::{path::PathBuf, time::Duration};
 
-use kgen_process::{NETWORK_ENV, Spec};
+use kgen_process::{NETWORK_ENV, Scratch, Spec};
 use kgen_settings::Effort;
 use secrecy::{ExposeSecret, SecretString};
 
@@ -93,7 +93,7 @@ pub(super) async fn run(
     prepared: &Prepared,
 ) -> (Result<Answer, Error>, Option<ResponseRecord>) {
     let failed = |message: String| Error::Command { provider: provider.to_owned(), message };
-    let dir = match tempfile::tempdir() {
+    let dir = match Scratch::new("command", None) {
         Ok(dir) => dir,
         Err(source) => return (Err(Error::Io { provider: provider.to_owned(), source }), None),
     };

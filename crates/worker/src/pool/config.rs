@@ -2,16 +2,14 @@
 
 use std::{
     ffi::OsString,
-    io,
     path::{Path, PathBuf},
     time::Duration,
 };
 
 use kgen_compile::Toolchain;
-use kgen_process::{DEVICE_ENV, SELF_EXE, Spec};
+use kgen_process::{DEVICE_ENV, SELF_EXE, Scratch, Spec};
 use kgen_record::Target;
 use kgen_settings::DeviceChoice;
-use tempfile::TempDir;
 
 use super::notice::Notices;
 use crate::{
@@ -175,8 +173,8 @@ pub(super) struct Launch {
 
 impl Launch {
     /// Makes a scratch folder.
-    pub(super) fn scratch(&self) -> Result<TempDir, Error> {
-        scratch("kgen-worker-", self.scratch.as_deref()).map_err(|error| Error::scratch(&error))
+    pub(super) fn scratch(&self) -> Result<Scratch, Error> {
+        Scratch::new("worker", self.scratch.as_deref()).map_err(|error| Error::scratch(&error))
     }
 
     /// Returns the process to start in a scratch folder.
@@ -185,15 +183,5 @@ impl Launch {
             Spec::new(&self.program, dir).args(&self.args).inherit(DEVICE_ENV).env("TMPDIR", dir);
         spec.memory_bytes = self.memory_bytes;
         spec
-    }
-}
-
-/// Makes a scratch folder in a folder or in the system's.
-pub(super) fn scratch(prefix: &str, folder: Option<&Path>) -> io::Result<TempDir> {
-    let mut builder = tempfile::Builder::new();
-    builder.prefix(prefix);
-    match folder {
-        Some(folder) => builder.tempdir_in(folder),
-        None => builder.tempdir(),
     }
 }

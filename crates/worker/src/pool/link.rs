@@ -3,10 +3,9 @@
 use std::{io, time::Duration};
 
 use kgen_eval::Progress;
-use kgen_process::{Child, Status};
+use kgen_process::{Child, Scratch, Status};
 use kgen_record::{Evaluation, Verdict};
 use serde::Deserialize;
-use tempfile::TempDir;
 use tokio::{
     io::AsyncWriteExt as _,
     process::{ChildStderr, ChildStdin, ChildStdout},
@@ -49,7 +48,7 @@ pub(super) struct Worker {
     /// Whether a job was sent to it.
     is_used: bool,
     grace: Duration,
-    _scratch: TempDir,
+    _scratch: Scratch,
 }
 
 /// The answer of a worker to a job.

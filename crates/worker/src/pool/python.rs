@@ -11,10 +11,9 @@ use kgen_baseline::{
     python::{self, HOW_TO},
     side::{Ready, Side},
 };
-use kgen_process::{Child, DEVICE_ENV, PYTHON_ENV, Spec};
+use kgen_process::{Child, DEVICE_ENV, PYTHON_ENV, Scratch, Spec};
 use kgen_record::PythonFacts;
 use serde::Deserialize;
-use tempfile::TempDir;
 use tokio::{
     process::{ChildStderr, ChildStdout},
     sync::OnceCell,
@@ -22,7 +21,7 @@ use tokio::{
 };
 
 use super::{
-    config::{PoolConfig, PythonConfig, scratch},
+    config::{PoolConfig, PythonConfig},
     drain::Drain,
     lines::Lines,
     notice::Notices,
@@ -218,7 +217,7 @@ struct Process {
     stderr: Drain,
     socket: PathBuf,
     facts: PythonFacts,
-    _scratch: TempDir,
+    _scratch: Scratch,
 }
 
 /// Why a process did not get ready.
@@ -316,13 +315,12 @@ impl Process {
 }
 
 /// Makes a folder in which the path of a socket is short enough.
-fn socket_folder(pythons: &Pythons) -> io::Result<TempDir> {
-    const PREFIX: &str = "kgen-python-";
-    let made = scratch(PREFIX, pythons.scratch.as_deref())?;
+fn socket_folder(pythons: &Pythons) -> io::Result<Scratch> {
+    let made = Scratch::new("python", pythons.scratch.as_deref())?;
     if made.path().as_os_str().len() < SOCKET_PATH_LIMIT {
         return Ok(made);
     }
-    scratch(PREFIX, Some("/tmp".as_ref()))
+    Scratch::new("python", Some("/tmp".as_ref()))
 }
 
 /// Reads the line that the process is ready with, or refuses with.
