@@ -437,7 +437,11 @@ fn finish(context: &Context, done: Done, signals: &SignalListener) -> Result<Exi
     let ui = &context.ui;
     let dir = store.run().dir().to_owned();
     // The records are read again as they were stored at the end.
-    let mut summary = report::write(&store)?;
+    let (mut summary, unwritten) = match report::write(&store) {
+        Ok(summary) => (summary, None),
+        // A full disk is no reason to hide the results.
+        Err(error) => (report::summarise(&Run::open(&dir)?)?, Some(error)),
+    };
     summary.split = Some(split);
     match job.format {
         Format::Json => ui::json(ui, &summary)?,
@@ -463,6 +467,9 @@ fn finish(context: &Context, done: Done, signals: &SignalListener) -> Result<Exi
     let command = format!("kgen resume {resume}");
     let resume = format!("go on with `{command}`");
     ui.note(&format!("saved in {}", dir.display()));
+    if let Some(error) = unwritten {
+        ui.warn(&format!("the summary files are not written: {}", one_line(&error)));
+    }
     match outcome.end {
         RunEnd::Finished if outcome.all_passed() && job.selection.n_without_kernel == 0 => {
             Ok(Exit::Ok)

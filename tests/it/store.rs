@@ -12,9 +12,11 @@ use kgen_record::{
 };
 use kgen_store::{
     AttemptRecord, AttemptStage, AttemptStatus, CallFile, CallState, Confirmation, ConfirmedSeed,
-    Counts, DeviceInfo, Error, LostCall, Purpose, RecordedRun, Run, RunInfo, RunState, RunStore,
-    StageFile, TopFile, find_run, latest_run, list_runs,
+    Counts, DeviceInfo, Error, LostCall, Purpose, RecordedRun, Run, RunInfo, RunState, RunStatus,
+    RunStore, StageFile, TopFile, find_run, latest_run, list_runs,
 };
+
+mod damage;
 
 /// A run's description with the fields that tests do not care about filled in.
 pub(crate) fn info(run_id: RunId) -> RunInfo {
@@ -185,7 +187,10 @@ fn a_run_has_the_documented_files() {
     finish(&store, 2, Verdict::Passed, Some(1.0));
     store.write_top(TopFile::Readme, "# run").unwrap();
     let dir = store.run().dir();
-    assert_eq!(names(dir), ["README.md", "index.jsonl", "relu", "run.json", "run.lock"]);
+    assert_eq!(
+        names(dir),
+        ["README.md", "index.jsonl", "relu", "run.json", "run.json.bak", "run.lock"]
+    );
     let of_attempt = |n| {
         [
             "call_1.reply.json",
@@ -327,25 +332,6 @@ fn a_text_without_its_record_is_still_a_reply() {
     assert_eq!(state.ops[&attempt(1).op].attempts[&1].calls[&1], CallState::Replied);
 }
 
-#[test]
-fn damaged_files_are_made_anew_and_named() {
-    let root = tempfile::tempdir().unwrap();
-    let store = new_run(root.path());
-    finish(&store, 1, Verdict::Passed, None);
-    let dir = store.run().dir().to_owned();
-    drop(store);
-    for (file, stage) in
-        [(StageFile::Record, AttemptStage::Judged), (StageFile::Samples, AttemptStage::Extracted)]
-    {
-        fs::write(Run::open(&dir).unwrap().path(&attempt(1), file), "{\"op\": ").unwrap();
-        let store = RunStore::open(&dir).unwrap();
-        let state = RunState::scan(store.run()).unwrap();
-        assert_eq!(state.ops[&attempt(1).op].attempts[&1].stage(), stage);
-        let name = format!("relu_attempt_1{}", file.suffix());
-        assert!(state.notes.iter().any(|note| note.contains(&name)), "{:?}", state.notes);
-    }
-}
-
 fn check_error(error: &Error, message: &str, hint: &str) {
     assert!(error.to_string().contains(message), "{error}");
     assert!(error.hint().is_some_and(|text| text.contains(hint)), "{error}: {:?}", error.hint());
@@ -371,9 +357,13 @@ fn bad_runs_are_named_with_a_way_out() {
     fs::write(&run_json, "{\"format\": {\"major\": 2, \"minor\": 3}, \"new\": 1}").unwrap();
     check_error(&Run::open(&dir).unwrap_err(), "has format 2.3", "newer");
     fs::write(&run_json, &text[..text.len() / 2]).unwrap();
-    check_error(&Run::open(&dir).unwrap_err(), "run.json is damaged", "restore");
+    check_error(&Run::open(&dir).unwrap_err(), "run.json is damaged", "--repair");
+    fs::remove_file(&run_json).unwrap();
+    check_error(&Run::open(&dir).unwrap_err(), "it has no run.json", "--repair");
+    kgen_store::repair_run(&dir).unwrap();
+    assert_eq!(Run::open(&dir).unwrap().info().status, RunStatus::Stopped);
     fs::write(&run_json, "[]").unwrap();
-    check_error(&Run::open(&dir).unwrap_err(), "run.json is damaged", "restore");
+    check_error(&Run::open(&dir).unwrap_err(), "run.json is damaged", "--repair");
     let later_minor = text.replacen("\"minor\": 1", "\"minor\": 9", 1);
     fs::write(&run_json, later_minor).unwrap();
     Run::open(&dir).unwrap();
@@ -557,49 +547,6 @@ fn the_speedups_of_a_confirmed_winner_are_left_alone() {
     fs::write(&path, stored.to_string()).unwrap();
     drop(RunStore::open(&dir).unwrap());
     assert_eq!(fs::read_to_string(&path).unwrap(), stored.to_string());
-}
-
-/// Everything derived below a run, by path.
-fn derived(dir: &Path) -> Vec<String> {
-    let paths = ["index.jsonl", "relu/metadata.json", "relu/relu.cu"];
-    paths.map(|path| fs::read_to_string(dir.join(path)).unwrap()).to_vec()
-}
-
-#[test]
-fn what_is_derived_is_mended_where_it_is_not_current_and_left_alone_where_it_is() {
-    let root = tempfile::tempdir().unwrap();
-    let store = new_run(root.path());
-    finish(&store, 1, Verdict::WrongOutput, None);
-    finish(&store, 2, Verdict::Passed, Some(2.0));
-    finish(&store, 3, Verdict::Passed, Some(1.0));
-    let dir = store.run().dir().to_owned();
-    drop(store);
-    let whole = derived(&dir);
-    let changed = |dir: &Path| {
-        let time = |path| fs::metadata(dir.join(path)).unwrap().modified().unwrap();
-        ["index.jsonl", "relu/metadata.json", "relu/relu.cu"].map(time)
-    };
-    let before = changed(&dir);
-    drop(RunStore::open(&dir).unwrap());
-    assert_eq!(changed(&dir), before);
-
-    for (path, text) in [
-        ("index.jsonl", "{}\n"),
-        ("index.jsonl", ""),
-        ("relu/metadata.json", "{"),
-        ("relu/relu.cu", "// another kernel"),
-    ] {
-        fs::write(dir.join(path), text).unwrap();
-        drop(RunStore::open(&dir).unwrap());
-        assert_eq!(derived(&dir), whole, "{path}: {text}");
-    }
-    // A line of an attempt that is no more.
-    fs::remove_file(dir.join("relu/relu_attempt_2.json")).unwrap();
-    drop(RunStore::open(&dir).unwrap());
-    let run = Run::open(&dir).unwrap();
-    assert_eq!(run.metadata(&attempt(1).op).unwrap().unwrap().best_attempt, 3);
-    assert_eq!(fs::read_to_string(dir.join("relu/relu.cu")).unwrap(), "// kernel 3");
-    assert_eq!(run.index().unwrap().0.len(), 2);
 }
 
 #[test]

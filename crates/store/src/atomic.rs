@@ -2,10 +2,12 @@
 
 use std::{
     fs::{self, File, OpenOptions, Permissions},
-    io::Write,
+    io::{self, Write},
     os::unix::fs::PermissionsExt as _,
     path::Path,
 };
+
+use tempfile::NamedTempFile;
 
 use super::Error;
 
@@ -25,13 +27,7 @@ pub(super) enum Durability {
 /// Writes a whole file by way of a temporary one in the same folder.
 pub(super) fn write(path: &Path, bytes: &[u8], durability: Durability) -> Result<(), Error> {
     let failed = |source| Error::io("write", path, source);
-    // Left-overs of a killed process are swept when the run is opened again.
-    let mut temp = tempfile::Builder::new()
-        .prefix(".")
-        .suffix(TEMP_SUFFIX)
-        .permissions(Permissions::from_mode(0o666))
-        .tempfile_in(folder(path))
-        .map_err(failed)?;
+    let mut temp = temporary(path).map_err(failed)?;
     fill(&mut temp, path, bytes)?;
     if durability != Durability::Process {
         temp.as_file().sync_all().map_err(failed)?;
@@ -44,6 +40,16 @@ pub(super) fn write(path: &Path, bytes: &[u8], durability: Durability) -> Result
     #[cfg(any(test, feature = "testing"))]
     crate::testing::journal::note(path, crate::testing::journal::Change::Whole(bytes.to_vec()));
     Ok(())
+}
+
+/// Makes a file beside a place, under a name that marks it as not yet there: those of a killed process are
+/// swept when the run is opened again.
+pub(super) fn temporary(path: &Path) -> io::Result<NamedTempFile> {
+    tempfile::Builder::new()
+        .prefix(".")
+        .suffix(TEMP_SUFFIX)
+        .permissions(Permissions::from_mode(0o666))
+        .tempfile_in(folder(path))
 }
 
 /// Makes sure that the names in a folder survive a loss of power.

@@ -17,6 +17,9 @@ use super::{
 
 impl CallLog for RunStore {
     fn request(&self, key: &CallKey, record: &RequestRecord) -> Result<(), LogError> {
+        if !matches!(record.kind.as_str(), "mailbox" | "replay") {
+            self.reserve(key)?;
+        }
         Ok(self.write_request(&key.attempt, key.call, record, &record.markdown)?)
     }
 

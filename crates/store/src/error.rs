@@ -5,6 +5,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use super::layout::{RUN_COPY, RUN_JSON};
+
 /// Failure to read or write a run.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -67,6 +69,13 @@ impl Error {
         Self::Io { action, path: path.to_owned(), source }
     }
 
+    /// Returns whether there is no room on the disk.
+    pub(super) fn is_disk_full(&self) -> bool {
+        let kind = |source: &io::Error| source.kind();
+        matches!(self, Self::Io { source, .. }
+            if matches!(kind(source), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded))
+    }
+
     /// Returns the way out, as a sentence for the user.
     #[must_use]
     pub fn hint(&self) -> Option<String> {
@@ -78,6 +87,10 @@ impl Error {
             Self::Exists { .. } => {
                 Some("choose another --run-id, or go on with it: kgen resume RUN".to_owned())
             }
+            Self::NotARun { path } if path.join(RUN_COPY).exists() => Some(format!(
+                "`kgen check {} --repair` restores run.json from its copy",
+                path.display()
+            )),
             Self::NotARun { .. } => Some(
                 "`kgen list runs` shows the runs; give a run ID or the path of a run's folder"
                     .to_owned(),
@@ -85,11 +98,14 @@ impl Error {
             Self::NewerFormat { .. } => {
                 Some("use the kgen that wrote it, or a newer one; nothing was changed".to_owned())
             }
-            Self::Damaged { path, .. } => Some(format!(
-                "`kgen resume RUN` makes a torn attempt anew from its stored reply; else restore {} \
-                 from a copy",
-                path.display()
-            )),
+            Self::Damaged { path, .. } => {
+                let run = path
+                    .ancestors()
+                    .skip(1)
+                    .find(|dir| dir.join(RUN_JSON).exists() || dir.join(RUN_COPY).exists());
+                let run = run.map_or_else(|| "RUN".to_owned(), |run| run.display().to_string());
+                Some(format!("`kgen check {run} --repair` rebuilds it or sets it aside"))
+            }
             Self::UnknownRun { .. } => Some(
                 "`kgen list runs` shows the runs; a path works too, and --output-dir says where \
                  runs are kept"

@@ -8,7 +8,10 @@ use std::{
 use jiff::Zoned;
 use kgen_record::RunId;
 
-use super::{Error, Run, RunInfo, layout::RUN_JSON};
+use super::{
+    Error, Run, RunInfo,
+    layout::{RUN_COPY, RUN_JSON},
+};
 
 /// A run below a folder of runs.
 #[derive(Debug)]
@@ -61,14 +64,14 @@ pub fn latest_run(root: &Path) -> Result<Option<PathBuf>, Error> {
 /// [`Error::Io`].
 pub fn find_run(root: &Path, name: &str) -> Result<PathBuf, Error> {
     let by_id = name.parse::<RunId>().ok().map(|id| root.join(id.as_str()));
-    if let Some(dir) = by_id.filter(|dir| dir.join(RUN_JSON).exists()) {
+    if let Some(dir) = by_id.filter(|dir| is_run(dir)) {
         return Ok(dir);
     }
     if let Some(dir) = in_experiment(root, name) {
         return Ok(dir);
     }
     let by_path = PathBuf::from(name);
-    if by_path.join(RUN_JSON).exists() {
+    if is_run(&by_path) {
         return Ok(by_path);
     }
     if by_path.is_dir() {
@@ -85,12 +88,17 @@ pub fn find_run(root: &Path, name: &str) -> Result<PathBuf, Error> {
     Err(Error::UnknownRun { name: name.to_owned(), root: root.to_owned(), suggestions })
 }
 
+/// Returns whether a folder holds a run, if only the copy of its `run.json`.
+fn is_run(dir: &Path) -> bool {
+    dir.join(RUN_JSON).exists() || dir.join(RUN_COPY).exists()
+}
+
 /// Finds a run by its ID in the experiments below a folder: their names begin it.
 fn in_experiment(root: &Path, name: &str) -> Option<PathBuf> {
     let id: RunId = name.parse().ok()?;
     let ends = id.as_str().match_indices('_').map(|(at, _)| at).chain([id.as_str().len()]);
     let mut folders = ends.map(|end| root.join(&id.as_str()[..end]).join(id.as_str()));
-    folders.find(|dir| dir.join(RUN_JSON).exists())
+    folders.find(|dir| is_run(dir))
 }
 
 /// Returns the run ID of a time; `n_taken` of that time are in use.

@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 use kgen_record::{AttemptId, Implementation, OpKey};
 
 pub(super) const RUN_JSON: &str = "run.json";
+/// `run.json` as it was when the run began.
+pub(super) const RUN_COPY: &str = "run.json.bak";
 pub(super) const INDEX: &str = "index.jsonl";
 pub(super) const LOCK: &str = "run.lock";
 pub(super) const METADATA: &str = "metadata.json";
@@ -151,7 +153,7 @@ impl CallFile {
 }
 
 /// A file of an attempt, parsed from its name.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum AttemptFile {
     Stage(StageFile),
     Call(u32, CallFile),

@@ -9,6 +9,7 @@
 mod atomic;
 mod blocking;
 mod calls;
+mod check;
 mod confirmed;
 mod derived;
 mod error;
@@ -20,6 +21,7 @@ mod layout;
 mod lock;
 mod refresh;
 mod reply_cache;
+mod reserve;
 mod run;
 mod run_index;
 mod scan;
@@ -29,6 +31,7 @@ pub mod testing;
 mod writer;
 
 pub use calls::RecordedRun;
+pub use check::{FileProblem, Remedy, check_run, repair_run};
 pub use derived::{best, effective_verdict, rank};
 pub use error::Error;
 pub use evaluation_summary::{

@@ -24,14 +24,16 @@ pub(super) struct RunIndex {
 }
 
 impl RunIndex {
-    /// Reads how far a run got, and removes the left-overs of interrupted writes.
-    pub(super) fn of(run: &Run) -> Result<Self, Error> {
+    /// Reads how far a run got, and removes the left-overs of interrupted writes; `notes` go before those of
+    /// the scan.
+    pub(super) fn of(run: &Run, notes: impl IntoIterator<Item = String>) -> Result<Self, Error> {
         for entry in entries(run.dir())? {
             if entry.file_name().to_str().is_some_and(atomic::is_left_over) {
                 atomic::remove_left_over(&entry.path())?;
             }
         }
-        let state = RunState::scan_with(run, &|op| swept(run, op))?;
+        let mut state = RunState::scan_with(run, &|op| swept(run, op))?;
+        state.notes.splice(0..0, notes);
         Ok(Self { state: Mutex::new(state), ..Self::default() })
     }
 

@@ -7,14 +7,16 @@ use kgen_record::{AttemptId, Evaluation, Implementation, KernelProfile, OpKey, R
 use serde::Serialize;
 
 use super::{
-    AttemptRecord, CallFile, Confirmation, Error, LostCall, Run, RunInfo, RunState, RunStatus,
-    StageFile, TopFile, Totals,
+    AttemptRecord, CallFile, Confirmation, Error, FileProblem, LostCall, Run, RunInfo, RunState,
+    RunStatus, StageFile, TopFile, Totals,
     atomic::{self, Durability},
     blocking::wait_for_disk,
+    check,
     evaluation_summary::summarise,
     find,
     layout::{AttemptFile, INDEX, LOCK, RUN_JSON},
     lock::RunLock,
+    reserve::Reserves,
     run_index::RunIndex,
 };
 
@@ -25,6 +27,7 @@ use super::{
 pub struct RunStore {
     pub(super) run: Run,
     pub(super) index: RunIndex,
+    reserves: Reserves,
     _lock: RunLock,
 }
 
@@ -62,11 +65,17 @@ impl RunStore {
         }
         let info = info(id);
         write_json(&dir.join(RUN_JSON), &info, Durability::Disk)?;
-        Ok(Self { run: Run::from_parts(dir, info), index: RunIndex::default(), _lock: lock })
+        check::write_copy(&dir, &info)?;
+        Ok(Self {
+            run: Run::from_parts(dir, info),
+            index: RunIndex::default(),
+            reserves: Reserves::default(),
+            _lock: lock,
+        })
     }
 
-    /// Opens a run to go on with it: takes its lock, removes the left-overs of interrupted writes, and
-    /// brings derived data up to date with the attempts' files.
+    /// Opens a run to go on with it: takes its lock, mends damaged files or sets them aside, removes the
+    /// left-overs of interrupted writes, and brings derived data up to date with the attempts' files.
     ///
     /// # Errors
     ///
@@ -74,8 +83,9 @@ impl RunStore {
     pub fn open(dir: &Path) -> Result<Self, Error> {
         let run = Run::open(dir)?;
         let lock = RunLock::acquire(dir)?;
-        let index = RunIndex::of(&run)?;
-        let store = Self { run, index, _lock: lock };
+        let mended = check::mend_run(dir)?;
+        let index = RunIndex::of(&run, mended.iter().map(FileProblem::describe))?;
+        let store = Self { run, index, reserves: Reserves::default(), _lock: lock };
         store.refresh_derived()?;
         Ok(store)
     }
@@ -137,6 +147,13 @@ impl RunStore {
         Ok(())
     }
 
+    /// Makes sure that the reply to a call can be written, whatever else fills the disk meanwhile.
+    pub(super) fn reserve(&self, key: &CallKey) -> Result<(), Error> {
+        self.ensure_folder(&key.attempt.op)?;
+        let reply = self.run.call_path(&key.attempt, key.call, CallFile::ReplyText);
+        self.reserves.take(key, &reply)
+    }
+
     /// Writes a reply, first its text, then the response, then the rest; text and rest are on disk on
     /// return.
     ///
@@ -144,12 +161,24 @@ impl RunStore {
     /// that was interrupted in between comes from [`Self::complete_reply`].
     pub(super) fn write_reply(&self, key: &CallKey, reply: &ReplyRecord) -> Result<(), Error> {
         let path = |file| self.run.call_path(&key.attempt, key.call, file);
-        wait_for_disk(|| {
+        let record = || write_json(&path(CallFile::Reply), reply, Durability::Disk);
+        let whole = || {
             let text = reply.text.as_bytes();
             atomic::write(&path(CallFile::ReplyText), text, Durability::Contents)?;
             self.write_response(key, reply.response.as_ref())?;
-            write_json(&path(CallFile::Reply), reply, Durability::Disk)
+            record()
+        };
+        wait_for_disk(|| match whole() {
+            Err(error) if error.is_disk_full() => {
+                match self.reserves.fill(key, &path(CallFile::ReplyText), &reply.text) {
+                    // The response is evidence alone, and the largest of the three.
+                    Some(filled) => filled.and_then(|()| record()),
+                    None => Err(error),
+                }
+            }
+            written => written,
         })?;
+        self.reserves.release(key);
         self.index.note(&key.attempt, AttemptFile::Call(key.call, CallFile::Reply));
         Ok(())
     }
@@ -181,6 +210,7 @@ impl RunStore {
         call: u32,
         failure: &impl Serialize,
     ) -> Result<(), Error> {
+        self.reserves.release(&CallKey { attempt: attempt.clone(), call });
         let path = self.run.call_path(attempt, call, CallFile::Failure);
         write_json(&path, failure, Durability::Process)?;
         self.index.note(attempt, AttemptFile::Call(call, CallFile::Failure));
@@ -303,7 +333,12 @@ impl RunStore {
     fn write_stage(&self, attempt: &AttemptId, file: StageFile, text: &str) -> Result<(), Error> {
         self.ensure_folder(&attempt.op)?;
         let path = self.run.path(attempt, file);
-        atomic::write(&path, text.as_bytes(), Durability::Process)?;
+        // An attempt that is reported as finished is there after a loss of power.
+        let durability = match file {
+            StageFile::Record | StageFile::Confirm => Durability::Disk,
+            _ => Durability::Contents,
+        };
+        wait_for_disk(|| atomic::write(&path, text.as_bytes(), durability))?;
         self.index.note(attempt, AttemptFile::Stage(file));
         Ok(())
     }
@@ -361,7 +396,7 @@ pub(super) fn write_json(
     atomic::write(path, json(value).as_bytes(), durability)
 }
 
-fn json(value: &impl Serialize) -> String {
+pub(super) fn json(value: &impl Serialize) -> String {
     let mut text = serde_json::to_string_pretty(value).expect("records are plain data");
     text.push('\n');
     text

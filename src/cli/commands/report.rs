@@ -1,15 +1,15 @@
-//! `kgen report`: makes a run's summaries again and prints its table.
+//! `kgen report`: prints the table of a stored run.
 
 use clap::{Args, ValueEnum};
 use kgen_settings::Overrides;
-use kgen_store::{Error, Run, RunStore, find_run};
+use kgen_store::{Run, find_run};
 
 use crate::{
     cli::{CommandError, Context, args::OutputArgs, exit_codes::Exit, session::plural, ui},
     report::{self, KernelBenchError, Summary},
 };
 
-/// Sum up a stored run: its table, and its summary files made again
+/// Sum up a stored run; nothing is written
 #[derive(Debug, Args)]
 pub(crate) struct ReportArgs {
     /// Run ID, or the path of a run's folder
@@ -39,15 +39,7 @@ pub(crate) fn run(context: &Context, args: &ReportArgs) -> Result<Exit, CommandE
     let settings = context.settings(&flags)?;
     let dir = find_run(&settings.run.output_dir, &args.run)?;
     let run = Run::open(&dir)?;
-    let summary = match RunStore::open(&dir) {
-        Ok(store) => match report::write(&store) {
-            Ok(summary) => summary,
-            Err(error) => read_only(context, &run, &error)?,
-        },
-        // A run that is being worked on, or lies where nobody may write, can still be read.
-        Err(error @ (Error::Locked { .. } | Error::Io { .. })) => read_only(context, &run, &error)?,
-        Err(error) => return Err(error.into()),
-    };
+    let summary = report::summarise(&run)?;
     match args.format {
         ReportFormat::Json => ui::json(&context.ui, &summary)?,
         ReportFormat::KernelBench => print_eval_results(context, &run, &summary)?,
@@ -79,9 +71,4 @@ fn print_eval_results(context: &Context, run: &Run, summary: &Summary) -> Result
     }
     context.ui.note(&format!("level {}; a runtime is the mean in milliseconds", results.level));
     Ok(())
-}
-
-fn read_only(context: &Context, run: &Run, error: &Error) -> Result<Summary, CommandError> {
-    context.ui.warn(&format!("the summary files stay as they are: {error}"));
-    Ok(report::summarise(run)?)
 }

@@ -1,0 +1,75 @@
+//! `kgen check`: damaged and lost files of a run.
+
+use clap::Args;
+use kgen_settings::Overrides;
+use kgen_store::{FileProblem, check_run, find_run, repair_run};
+use serde_json::json;
+
+use crate::{
+    cli::{
+        CommandError, Context,
+        args::{FormatArgs, OutputArgs},
+        exit_codes::Exit,
+        session::plural,
+        ui::{self, Format},
+    },
+    report,
+};
+
+/// Look for damaged and lost files of a run, and repair it
+#[derive(Debug, Args)]
+pub(crate) struct CheckArgs {
+    /// Run ID, or the path of a run's folder
+    #[arg(value_name = "RUN")]
+    run: String,
+    /// Rebuild files from others, and set aside as *.damaged those that cannot be
+    #[arg(long)]
+    repair: bool,
+    #[command(flatten)]
+    output: OutputArgs,
+    #[command(flatten)]
+    format: FormatArgs,
+}
+
+pub(crate) fn run(context: &Context, args: &CheckArgs) -> Result<Exit, CommandError> {
+    let mut flags = Overrides::default();
+    args.output.add_to(&mut flags);
+    let settings = context.settings(&flags)?;
+    let dir = find_run(&settings.run.output_dir, &args.run)?;
+    let found = check_run(&dir)?;
+    if args.repair {
+        report::write(&repair_run(&dir)?)?;
+    }
+    match args.format.format {
+        Format::Json => ui::json(&context.ui, &found.iter().map(described).collect::<Vec<_>>())?,
+        Format::Table => {
+            for problem in &found {
+                context.ui.data(&problem.describe())?;
+            }
+        }
+    }
+    let n_lasting = found.iter().filter(|problem| !problem.can_be_mended()).count();
+    let n = plural(found.len(), "file");
+    let dir = dir.display();
+    if found.is_empty() {
+        context.ui.note(&format!("{dir}: every file is whole"));
+        return Ok(Exit::Ok);
+    }
+    if !args.repair {
+        context.ui.note(&format!(
+            "{dir}: {n} damaged or lost; `kgen check {dir} --repair` rebuilds them or sets them aside"
+        ));
+        return Ok(Exit::NotSolved);
+    }
+    context.ui.note(&format!("{dir}: {n} damaged or lost, {} mended", found.len() - n_lasting));
+    Ok(Exit::Ok)
+}
+
+fn described(problem: &FileProblem) -> serde_json::Value {
+    json!({
+        "path": problem.path,
+        "problem": problem.problem,
+        "description": problem.describe(),
+        "can_be_mended": problem.can_be_mended(),
+    })
+}
