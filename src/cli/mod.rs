@@ -8,6 +8,7 @@ mod commands;
 mod errors;
 pub mod exit_codes;
 mod machine;
+mod output;
 mod progress;
 mod providers;
 mod run_inputs;

@@ -8,7 +8,8 @@ mod csv;
 mod load;
 mod text;
 
-pub use arms::{Grouping, arms};
+pub use arms::{Grouping, alone, arms};
 pub use csv::csv;
+pub(super) use load::folder;
 pub use load::{Detail, load};
 pub use text::text;

@@ -25,6 +25,8 @@ fn the_emulator_and_a_gpu_stand_beside_each_other_and_not_in_one_mean() {
         "emulator only",
         "not measured",
         "over builtin",
+        "A  demo: device emu",
+        "B  demo-gpu: device NVIDIA H200",
         "no speedups: demo.",
         "Not finished: demo-gpu.",
     ] {
@@ -32,6 +34,8 @@ fn the_emulator_and_a_gpu_stand_beside_each_other_and_not_in_one_mean() {
     }
     let json: Value =
         serde_json::from_str(&stdout(&[DEMOS[0], DEMOS[1], "--format", "json"])).unwrap();
+    assert_eq!(json["arms"][1]["letter"], "B");
+    assert!(json["differing"].as_array().unwrap().contains(&"device".into()));
     assert_eq!(json["arms"][0]["speeds"], serde_json::json!([]));
     assert_eq!(json["arms"][0]["marks"]["emulator_only"], 12);
     assert_eq!(json["arms"][1]["speeds"][0]["gpu"], "NVIDIA H200");

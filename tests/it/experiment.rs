@@ -116,7 +116,9 @@ fn a_matrix_is_carried_out_through_kill_and_budget_and_compared_at_the_end() {
         assert!(dir(at).join(file).exists(), "{file}");
     }
     assert_eq!(fs::read_to_string(dir(at).join("comparison.txt")).unwrap().trim(), printed.trim());
-    for part in ["right, repair", "wrong, best-of", "emulator only", "not measured"] {
+    for part in
+        ["right, strategy repair", "wrong, strategy best-of", "emulator only", "not measured"]
+    {
         assert!(printed.contains(part), "{part}\n{printed}");
     }
 

@@ -20,6 +20,7 @@ mod nvrtc;
 mod prompt;
 mod reference;
 mod refusals;
+mod report_page;
 mod resume;
 mod side;
 mod store;

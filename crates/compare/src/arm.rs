@@ -9,8 +9,9 @@ use crate::{
     view::{OverheadOnly, View},
 };
 
-/// Sums an arm up. `baselines`: of the whole comparison, the primary one first.
+/// Sums an arm up. `letter`: its name in tables; `baselines`: of the whole comparison, the primary one first.
 pub(crate) fn summarise<'a>(
+    letter: String,
     view: &View<'a>,
     baselines: &'a [String],
     overhead: &OverheadOnly<'a>,
@@ -26,6 +27,7 @@ pub(crate) fn summarise<'a>(
     let spends: Vec<Spend> = view.samples().map(|sample| sample.op.spend()).collect();
     let spend = Spend::sum(&spends);
     ArmSummary {
+        letter,
         name: view.arm.name.clone(),
         facts: view.arm.facts.clone(),
         runs: view.arm.runs.iter().map(|run| run.id.clone()).collect(),

@@ -8,7 +8,7 @@ use crate::{
     pairs::{self, MAX_ALL_PAIRS},
     resample::N_DRAWS,
     rows,
-    summary::{Comparison, FORMAT},
+    summary::{ArmSummary, Comparison, FORMAT},
     view::{View, overhead_only},
 };
 
@@ -18,7 +18,8 @@ pub fn compare(arms: &[Arm]) -> Comparison {
     let baselines = baselines(arms);
     let views: Vec<View<'_>> = arms.iter().map(View::new).collect();
     let overhead = overhead_only(&views, &baselines);
-    let summaries = views.iter().map(|view| arm::summarise(view, &baselines, &overhead)).collect();
+    let summary = |(at, view)| arm::summarise(letter(at), view, &baselines, &overhead);
+    let summaries: Vec<ArmSummary> = views.iter().enumerate().map(summary).collect();
     let primary = baselines.first().map(String::as_str);
     let pairs = pairs::pairs(&views, primary, &overhead);
     let left_out: BTreeSet<&str> = overhead.iter().map(|(op, _)| *op).collect();
@@ -26,11 +27,38 @@ pub fn compare(arms: &[Arm]) -> Comparison {
         format: FORMAT,
         method: method(),
         notes: notes(&views, &left_out),
+        differing: differing(&summaries),
         arms: summaries,
         pairs,
         ops: rows::rows(&views, &baselines),
         baselines: baselines.clone(),
     }
+}
+
+/// `A` to `Z`, then `AA`, `AB`, as columns of a spreadsheet.
+pub(crate) fn letter(index: usize) -> String {
+    let digit = u8::try_from(index % 26).unwrap_or(0);
+    let last = char::from(b'A' + digit);
+    match index / 26 {
+        0 => last.to_string(),
+        rest => format!("{}{last}", letter(rest - 1)),
+    }
+}
+
+/// Names of the settings in which arms differ, in the order of the first arm that has them.
+fn differing(arms: &[ArmSummary]) -> Vec<String> {
+    let mut names: Vec<&String> = Vec::new();
+    for (name, _) in arms.iter().flat_map(|arm| &arm.facts) {
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    names.retain(|name| {
+        let mut values = arms.iter().map(|arm| arm.fact(name));
+        let first = values.next();
+        values.any(|value| Some(value) != first)
+    });
+    names.into_iter().cloned().collect()
 }
 
 /// The baselines of all arms: the one that most runs call primary first, then as they appear.

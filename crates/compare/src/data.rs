@@ -3,6 +3,7 @@
 //! Whoever reads runs fills this in. Texts (source, feedback) are needed by the page alone and are
 //! absent otherwise. A value that was not measured is absent, never 0.
 
+use kgen_measure::{Comparison, Timing, roofline::Roofline};
 use serde::Serialize;
 
 /// Runs that were made with equal settings: the samples of one condition.
@@ -59,6 +60,38 @@ pub struct Op {
     /// Speedups of the best attempt as they are reported, one per baseline that it was measured
     /// against: where it was measured again, of these measurements. Empty where it did not pass.
     pub speedups: Vec<Speedup>,
+    /// The cases that these speedups are of, with all samples; read for the page of one run only.
+    pub timed: Vec<TimedCase>,
+}
+
+/// Times of one case.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct TimedCase {
+    /// Its arguments in one line, for example `self=f32[4096,1024]`.
+    pub args: String,
+    /// Bytes that the op must move at least.
+    pub bytes: f64,
+    /// Floating-point operations of the op.
+    pub flops: f64,
+    /// The limit of the hardware; `None` where its peaks are not known.
+    pub roofline: Option<Roofline>,
+    /// The kernel.
+    pub kernel: Timing,
+    /// One entry per baseline that was asked for.
+    pub baselines: Vec<TimedBaseline>,
+}
+
+/// Times of one baseline in one case.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct TimedBaseline {
+    /// Its name, for example `aten`.
+    pub name: String,
+    /// Its times; `None` is "not measured".
+    pub timing: Option<Timing>,
+    /// Its time over that of the kernel, with the 99 % interval.
+    pub comparison: Option<Comparison>,
+    /// Whether launch overhead is most of its time.
+    pub overhead_dominated: bool,
 }
 
 /// How many times as fast as one baseline.
@@ -119,6 +152,8 @@ pub struct Attempt {
     pub spend: Spend,
     /// Wall time of judging it, in seconds.
     pub seconds_judging: f64,
+    /// When it began and ended, in seconds since 1970.
+    pub time: Option<[f64; 2]>,
     /// Its kernel file; read for the page only, and not for every attempt where that is too much.
     pub source: Option<String>,
     /// The feedback on it; read as [`Self::source`] is.

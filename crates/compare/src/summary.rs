@@ -29,6 +29,8 @@ pub struct Comparison {
     pub notes: Vec<String>,
     /// The baselines, the one that most arms call primary first. Pairs and curves are about it.
     pub baselines: Vec<String>,
+    /// Names of the settings in which the arms differ, in the order of the first arm that has them.
+    pub differing: Vec<String>,
     /// One entry per arm, in the order given.
     pub arms: Vec<ArmSummary>,
     /// Arms against each other: every pair, or each arm against the first where there are many.
@@ -53,7 +55,9 @@ pub struct Estimate {
 /// The result of one arm.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ArmSummary {
-    /// Its name.
+    /// `A`, `B`, ...: its name in tables.
+    pub letter: String,
+    /// Its name in full.
     pub name: String,
     /// Its settings by name.
     pub facts: Vec<(String, String)>,
@@ -85,6 +89,14 @@ pub struct ArmSummary {
     pub speeds: Vec<Speeds>,
     /// How it went attempt by attempt.
     pub curve: Vec<CurvePoint>,
+}
+
+impl ArmSummary {
+    /// Returns the value of a setting.
+    #[must_use]
+    pub fn fact(&self, name: &str) -> Option<&str> {
+        self.facts.iter().find(|fact| fact.0 == name).map(|fact| fact.1.as_str())
+    }
 }
 
 /// How the numbers of an arm, or of an op in it, came about; all counts are of samples.

@@ -11,7 +11,7 @@ use kgen_settings::Overrides;
 use kgen_store::{Run, experiment_runs, find_run};
 
 use crate::{
-    cli::{CommandError, Context, args::OutputArgs, exit_codes::Exit},
+    cli::{CommandError, Context, args::OutputArgs, exit_codes::Exit, output::FileArgs},
     report::compare::{self, Detail, Grouping},
 };
 
@@ -27,9 +27,8 @@ pub(crate) struct CompareArgs {
     /// Print tables for people, CSV with a number per line, JSON, or one page for a browser
     #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
     format: CompareFormat,
-    /// Write it into this file instead
-    #[arg(long, value_name = "FILE")]
-    output: Option<PathBuf>,
+    #[command(flatten)]
+    file: FileArgs,
     #[command(flatten)]
     folder: OutputArgs,
 }
@@ -51,17 +50,10 @@ pub(crate) fn run(context: &Context, args: &CompareArgs) -> Result<Exit, Command
     let settings = context.settings(&flags)?;
     let runs = open(&settings.run.output_dir, &args.runs)?;
     let grouping = if args.each_run { Grouping::Runs } else { Grouping::Settings };
-    let detail = if args.format == CompareFormat::Html { Detail::Texts } else { Detail::Numbers };
-    let text = Compared::of(&runs, grouping, detail)?.text(args.format);
-    match &args.output {
-        None => context.ui.data(&text)?,
-        Some(file) => {
-            std::fs::write(file, text).map_err(|error| {
-                CommandError::config(format!("cannot write {}: {error}", file.display()))
-            })?;
-            context.ui.note(&format!("written to {}", file.display()));
-        }
-    }
+    let format = args.file.format(args.format, CompareFormat::Html)?;
+    let detail = if format == CompareFormat::Html { Detail::Texts } else { Detail::Numbers };
+    let text = Compared::of(&runs, grouping, detail)?.text(format);
+    args.file.put(context, &text, "kgen-compare.html")?;
     Ok(Exit::Ok)
 }
 

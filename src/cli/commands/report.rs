@@ -1,15 +1,18 @@
-//! `kgen report`: prints the table of a stored run.
+//! `kgen report`: the table or the page of a stored run.
 
 use clap::{Args, ValueEnum};
 use kgen_settings::Overrides;
 use kgen_store::{Run, find_run};
 
 use crate::{
-    cli::{CommandError, Context, args::OutputArgs, exit_codes::Exit, session::plural, ui},
+    cli::{
+        CommandError, Context, args::OutputArgs, exit_codes::Exit, output::FileArgs,
+        session::plural,
+    },
     report::{self, KernelBenchError, Summary},
 };
 
-/// Sum up a stored run; nothing is written
+/// Sum up a stored run as a table or as a page with pictures; nothing in it is written
 #[derive(Debug, Args)]
 pub(crate) struct ReportArgs {
     /// Run ID, or the path of a run's folder
@@ -17,9 +20,11 @@ pub(crate) struct ReportArgs {
     run: String,
     #[command(flatten)]
     output: OutputArgs,
-    /// Print the table for people, as JSON, or for KernelBench's scripts
+    /// Print the table for people, as JSON, for KernelBench's scripts, or as one page for a browser
     #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
     format: ReportFormat,
+    #[command(flatten)]
+    file: FileArgs,
 }
 
 /// How a report is printed.
@@ -31,6 +36,7 @@ enum ReportFormat {
     Json,
     #[value(name = "kernelbench")]
     KernelBench,
+    Html,
 }
 
 pub(crate) fn run(context: &Context, args: &ReportArgs) -> Result<Exit, CommandError> {
@@ -39,29 +45,33 @@ pub(crate) fn run(context: &Context, args: &ReportArgs) -> Result<Exit, CommandE
     let settings = context.settings(&flags)?;
     let dir = find_run(&settings.run.output_dir, &args.run)?;
     let run = Run::open(&dir)?;
+    let format = args.file.format(args.format, ReportFormat::Html)?;
     let summary = report::summarise(&run)?;
-    match args.format {
-        ReportFormat::Json => ui::json(&context.ui, &summary)?,
-        ReportFormat::KernelBench => print_eval_results(context, &run, &summary)?,
-        ReportFormat::Table => {
-            context.ui.data(&report::tables(&summary))?;
-            context.ui.note(&report::totals_line(&summary));
-            if let Some(spend) = report::spend_line(&summary) {
-                context.ui.note(&spend);
-            }
+    let text = match format {
+        ReportFormat::Html => report::page(&run)?,
+        ReportFormat::Json => {
+            serde_json::to_string_pretty(&summary).expect("kgen's own data turns into JSON")
+        }
+        ReportFormat::KernelBench => eval_results(context, &run, &summary)?,
+        ReportFormat::Table => report::tables(&summary),
+    };
+    args.file.put(context, &text, &format!("kgen-{}.html", run.info().run_id))?;
+    if format == ReportFormat::Table {
+        context.ui.note(&report::totals_line(&summary));
+        if let Some(spend) = report::spend_line(&summary) {
+            context.ui.note(&spend);
         }
     }
     Ok(if summary.all_passed() { Exit::Ok } else { Exit::NotSolved })
 }
 
-fn print_eval_results(context: &Context, run: &Run, summary: &Summary) -> Result<(), CommandError> {
+fn eval_results(context: &Context, run: &Run, summary: &Summary) -> Result<String, CommandError> {
     let results = report::eval_results(run, summary).map_err(|error| match error {
         KernelBenchError::Store(error) => CommandError::from(error),
         error @ (KernelBenchError::NoProblems { .. } | KernelBenchError::Levels { .. }) => {
             CommandError::new(Exit::Usage, error)
         }
     })?;
-    context.ui.data(&results.text)?;
     if !results.left_out.is_empty() {
         let n_out = plural(results.left_out.len(), "op");
         context.ui.note(&format!(
@@ -70,5 +80,6 @@ fn print_eval_results(context: &Context, run: &Run, summary: &Summary) -> Result
         ));
     }
     context.ui.note(&format!("level {}; a runtime is the mean in milliseconds", results.level));
-    Ok(())
+    Ok(results.text)
 }
+

@@ -111,6 +111,16 @@ fn disambiguate_names(arms: &mut [data::Arm]) {
     }
 }
 
+/// Reads one run, to be shown alone: an arm by its name, with its texts.
+///
+/// # Errors
+///
+/// When the run cannot be read.
+pub fn alone(run: &Run) -> Result<data::Arm, kgen_store::Error> {
+    let loaded = load(run, Detail::Texts)?;
+    Ok(data::Arm { name: loaded.id.clone(), facts: facts(run.info()), runs: vec![loaded] })
+}
+
 /// The task of a run, by name: the short names first, then settings by their paths.
 fn facts(info: &RunInfo) -> Vec<(String, String)> {
     // A run of an earlier kgen has the settings that this one would have had.

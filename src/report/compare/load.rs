@@ -84,7 +84,7 @@ fn caps(settings: &Value) -> Option<String> {
 }
 
 /// The folder of an op in a run.
-fn folder(op: &str) -> OpKey {
+pub(in crate::report) fn folder(op: &str) -> OpKey {
     OpKey(op.replace('.', "__"))
 }
 
@@ -201,6 +201,7 @@ impl OpLoader<'_> {
                 .collect(),
             attempts: records.iter().map(|record| self.attempt(record)).collect(),
             unfinished: data::Spend::default(),
+            timed: Vec::new(),
         };
         if let Some(best) = op.attempts.iter_mut().find(|attempt| attempt.number == chosen.attempt)
             && !of_attempt.is_empty()
@@ -253,6 +254,7 @@ impl OpLoader<'_> {
             speedups: record.speedup.iter().map(|one| speedup(one, record.library_use)).collect(),
             spend: spend(record),
             seconds_judging: record.seconds_judging,
+            time: time(record),
             source: None,
             feedback: None,
             texts_left_out: false,
@@ -295,6 +297,15 @@ fn speedup(speedup: &Speedup, library_use: Option<LibraryUse>) -> data::Speedup 
         n_overhead: speedup.n_overhead,
         interval: speedup.interval,
     }
+}
+
+/// When an attempt began and ended, in seconds since 1970; `None` where that is not a time.
+fn time(record: &AttemptRecord) -> Option<[f64; 2]> {
+    let seconds = |text: &str| {
+        let time: jiff::Timestamp = text.parse().ok()?;
+        Some(time.as_duration().as_secs_f64())
+    };
+    Some([seconds(&record.started_at)?, seconds(&record.finished_at)?])
 }
 
 /// The cost of an attempt's calls: the amount paid now, and the amount that replies of another run

@@ -13,7 +13,8 @@ const MAX_POINTS: usize = 12;
 /// Returns a comparison as tables with notes on them.
 #[must_use]
 pub fn text(comparison: &Comparison) -> String {
-    let mut parts = vec![arm_table(comparison)];
+    let mut parts: Vec<String> = legend(comparison).into_iter().collect();
+    parts.push(arm_table(comparison));
     parts.push(speed_table(comparison));
     parts.extend(curve_table(comparison));
     parts.extend(pair_table(comparison));
@@ -21,6 +22,32 @@ pub fn text(comparison: &Comparison) -> String {
     let lines = comparison.notes.iter().chain(&comparison.method);
     parts.push(lines.map(|line| format!("- {line}")).collect::<Vec<_>>().join("\n"));
     parts.join("\n\n")
+}
+
+/// Runs of an arm that the legend names.
+const MAX_RUNS: usize = 3;
+
+/// A line per arm: its letter, its runs, and the settings that set it apart; `None` for a single arm,
+/// whose table has its name.
+fn legend(comparison: &Comparison) -> Option<String> {
+    let line = |arm: &ArmSummary| {
+        let settings = comparison.differing.iter();
+        let settings = settings.filter_map(|name| Some(format!("{name} {}", arm.fact(name)?)));
+        let settings = settings.collect::<Vec<_>>().join(", ");
+        let runs = match arm.runs.len().checked_sub(MAX_RUNS) {
+            None | Some(0) => arm.runs.join(", "),
+            Some(more) => format!("{} and {more} more", arm.runs[..MAX_RUNS].join(", ")),
+        };
+        let settings = if settings.is_empty() { String::new() } else { format!(": {settings}") };
+        format!("{}  {runs}{settings}", arm.letter)
+    };
+    (1 < comparison.arms.len())
+        .then(|| comparison.arms.iter().map(line).collect::<Vec<_>>().join("\n"))
+}
+
+/// The name of an arm in tables: its letter, where the legend explains it.
+fn short(comparison: &Comparison, arm: &ArmSummary) -> String {
+    if 1 < comparison.arms.len() { arm.letter.clone() } else { arm.name.clone() }
 }
 
 fn arm_table(comparison: &Comparison) -> String {
@@ -40,7 +67,7 @@ fn arm_table(comparison: &Comparison) -> String {
             (None, Some(_)) => dash(),
         };
         table.row(vec![
-            arm.name.clone(),
+            short(comparison, arm),
             arm.runs.len().to_string(),
             arm.n_ops.to_string(),
             format!("{}/{}", arm.n_solved, arm.n_samples),
@@ -68,7 +95,7 @@ fn speed_table(comparison: &Comparison) -> String {
     let mut table = TextTable::new(&headers.iter().map(String::as_str).collect::<Vec<_>>());
     for arm in &comparison.arms {
         if arm.speeds.is_empty() {
-            let mut cells = vec![arm.name.clone(), NOT_MEASURED.to_owned()];
+            let mut cells = vec![short(comparison, arm), NOT_MEASURED.to_owned()];
             cells.resize(headers.len(), String::new());
             table.row(cells);
         }
@@ -77,7 +104,7 @@ fn speed_table(comparison: &Comparison) -> String {
         gpus.dedup();
         for gpu in gpus {
             let on: Vec<&Speeds> = arm.speeds.iter().filter(|s| s.gpu == *gpu).collect();
-            add_speeds(&mut table, arm, gpu.as_deref(), &on, baselines);
+            add_speeds(&mut table, (&short(comparison, arm), arm), gpu.as_deref(), &on, baselines);
         }
     }
     table.render()
@@ -85,15 +112,15 @@ fn speed_table(comparison: &Comparison) -> String {
 
 fn add_speeds(
     table: &mut TextTable,
-    arm: &ArmSummary,
+    (name, arm): (&str, &ArmSummary),
     gpu: Option<&str>,
     speeds: &[&Speeds],
     baselines: &[String],
 ) {
     let several = arm.speeds.iter().any(|other| other.gpu.as_deref() != gpu);
     let name = match gpu.filter(|_| several) {
-        Some(gpu) => format!("{} on {gpu}", arm.name),
-        None => arm.name.clone(),
+        Some(gpu) => format!("{name} on {gpu}"),
+        None => name.to_owned(),
     };
     let fast =
         FACTORS.iter().enumerate().map(|(at, p)| (format!("fast_{p}"), SpeedupStatistic::Fast(at)));
@@ -147,7 +174,7 @@ fn curve_table(comparison: &Comparison) -> Option<String> {
     let step = longest.curve.len().div_ceil(MAX_POINTS);
     let last = longest.curve.len() - 1;
     let mut headers = vec![">after attempts".to_owned()];
-    headers.extend(comparison.arms.iter().map(|arm| arm.name.clone()));
+    headers.extend(comparison.arms.iter().map(|arm| short(comparison, arm)));
     let mut table = TextTable::new(&headers.iter().map(String::as_str).collect::<Vec<_>>());
     let shown = longest.curve.iter().enumerate().filter(|(at, _)| at % step == 0 || *at == last);
     for (_, point) in shown {
@@ -184,7 +211,7 @@ fn pair_table(comparison: &Comparison) -> Option<String> {
         ["arms", "question", ">ops", "b against a", "better, worse", ">p", ">p corrected"];
     let mut table = TextTable::new(&headers);
     let name = |pair: &Pair| {
-        format!("{} -> {}", comparison.arms[pair.a].name, comparison.arms[pair.b].name)
+        format!("{} -> {}", comparison.arms[pair.a].letter, comparison.arms[pair.b].letter)
     };
     for pair in &comparison.pairs {
         for test in &pair.tests {
@@ -214,7 +241,7 @@ fn pair_table(comparison: &Comparison) -> Option<String> {
 
 fn op_table(comparison: &Comparison) -> String {
     let mut headers = vec!["op".to_owned()];
-    headers.extend(comparison.arms.iter().map(|arm| arm.name.clone()));
+    headers.extend(comparison.arms.iter().map(|arm| short(comparison, arm)));
     let mut table = TextTable::new(&headers.iter().map(String::as_str).collect::<Vec<_>>());
     for row in &comparison.ops {
         let mut cells = vec![row.op.clone()];

@@ -82,11 +82,12 @@ fn a_comparison_is_written_for_people_and_for_programs() {
     let comparison = compare(&arms(&runs, Grouping::Settings, Detail::Numbers).unwrap());
     let table = text(&comparison);
     for line in [
-        "arm     runs  ops  solved",
-        "repair     1    2     1/2  0.50",
+        "A  a: strategy repair\nB  b: strategy beam",
+        "arm  runs  ops  solved",
+        "A       1    2     1/2  0.50",
         "over builtin",
         "over aten",
-        "repair -> beam  correct",
+        "A -> B  correct",
         "relu  1/1 2.00x builtin [replayed; not confirmed]",
         "add   0/1 [not reached]",
     ] {

@@ -14,13 +14,20 @@ pub(crate) struct Context<'a> {
     pub(crate) arms: &'a [Arm],
     pub(crate) comparison: &'a Comparison,
     pub(crate) keys: Vec<Key>,
+    /// Whether the page is about the only run of the only arm.
+    pub(crate) is_one_run: bool,
 }
 
 impl<'a> Context<'a> {
     /// Gives the arms their looks.
     pub(crate) fn new(arms: &'a [Arm], comparison: &'a Comparison) -> Self {
         let keys = keys(comparison.arms.iter().map(|arm| arm.name.as_str()));
-        Self { arms, comparison, keys }
+        Self { arms, comparison, keys, is_one_run: false }
+    }
+
+    /// For the page of one run, whose arm needs no letter.
+    pub(crate) fn of_run(arms: &'a [Arm], comparison: &'a Comparison) -> Self {
+        Self { is_one_run: true, ..Self::new(arms, comparison) }
     }
 
     /// Every arm's summary with its key.

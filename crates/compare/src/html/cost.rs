@@ -56,7 +56,7 @@ fn without_cost(context: &Context<'_>) -> Markup {
         } else {
             untimed(arm, about?)?
         };
-        Some(format!("{} {} ({why})", key.letter, arm.name))
+        Some(format!("{} ({why})", key.letter))
     };
     let missing: Vec<String> = context.summaries().filter_map(why).collect();
     html! {

@@ -6,8 +6,9 @@ use maud::{Markup, html};
 
 use super::{
     context::Context,
-    number::{cost, count, plain, seconds, times},
+    number::{cost, count, plain, seconds, times as ratio},
     ops::outcome,
+    run::times,
     texts::{AttemptKey, Texts},
 };
 use crate::data::{Attempt, Op, Run, Speedup};
@@ -43,7 +44,7 @@ pub(crate) fn attempts<'a>(context: &Context<'a>, texts: &Texts<'a>) -> Markup {
                         @if let Some(cell) = cell {
                             " "
                             span.outcome {
-                                b class=(key.class()) { (key.letter) } " "
+                                @if !context.is_one_run { b class=(key.class()) { (key.letter) } " " }
                                 (outcome(cell, context.primary_of(cell)))
                             }
                         }
@@ -56,7 +57,9 @@ pub(crate) fn attempts<'a>(context: &Context<'a>, texts: &Texts<'a>) -> Markup {
                         .chunk_by(|a, b| a.arm == b.arm)
                     {
                         @let arm = of_arm[0].arm;
-                        h4 { (context.keys[arm].swatch()) (context.arms[arm].name) }
+                        @if !context.is_one_run {
+                            h4 { (context.keys[arm].swatch()) (context.arms[arm].name) }
+                        }
                         @for sample in of_arm {
                             (one_sample(context, texts, sample, &mut rows_left))
                         }
@@ -91,6 +94,7 @@ fn one_sample<'a>(
     let run = &context.arms[arm].runs[run];
     html! {
         (reported(run, op))
+        (times::times(op))
         @if !fits {
             p.note { (n_attempts) " attempts are left out to keep this page small." }
         } @else if 0 < n_attempts {
@@ -122,7 +126,7 @@ fn reported(run: &Run, op: &Op) -> Markup {
             code { (run.id) } " · " (state)
             @if let Some(gpu) = gpu { " · " (gpu) }
             @for speedup in &op.speedups {
-                " · " (speedup.baseline) " " (times(speedup.shown()))
+                " · " (speedup.baseline) " " (ratio(speedup.shown()))
                 @let details = details(speedup);
                 @if !details.is_empty() { " " small { "(" (details) ")" } }
             }
@@ -134,7 +138,7 @@ fn reported(run: &Run, op: &Op) -> Markup {
 fn cases(speedup: &Speedup) -> Option<String> {
     match speedup.long {
         Some(_) if speedup.n_overhead == 0 => None,
-        Some(_) => Some(format!("all cases {}", times(speedup.all))),
+        Some(_) => Some(format!("all cases {}", ratio(speedup.all))),
         None => Some("overhead only".to_owned()),
     }
 }
@@ -198,7 +202,7 @@ fn row(baselines: &[&String], attempt: &Attempt, is_best: bool) -> Markup {
             @for baseline in baselines {
                 td {
                     @if let Some(speedup) = over(attempt, baseline) {
-                        (times(speedup.shown()))
+                        (ratio(speedup.shown()))
                         @if let Some(cases) = cases(speedup) { small { (cases) } }
                     } @else { "–" }
                 }

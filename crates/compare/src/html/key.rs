@@ -3,6 +3,8 @@
 
 use maud::{Markup, html};
 
+use crate::compare::letter;
+
 /// Colours of the style sheet, `s0` to `s5`; further arms repeat them with other dashes.
 const COLOURS: usize = 6;
 
@@ -18,7 +20,7 @@ pub(crate) struct Key {
     pub(crate) letter: String,
     /// The parts of its name that not all arms share.
     pub(crate) own: String,
-    /// The same, shortened to fit beside a line.
+    /// The same where it is short enough to stand beside a line, else empty.
     pub(crate) short: String,
     index: usize,
 }
@@ -31,7 +33,7 @@ impl Key {
 
     /// Its letter and short name, as beside a line.
     pub(crate) fn label(&self) -> String {
-        format!("{} {}", self.letter, self.short)
+        format!("{} {}", self.letter, self.short).trim_end().to_owned()
     }
 
     /// Its letter with its mark in its colour.
@@ -43,6 +45,11 @@ impl Key {
             }
             " "
         }
+    }
+
+    /// Its letter with its mark, and where there is room for more, the part of its name.
+    pub(crate) fn named(&self) -> Markup {
+        html! { (self.swatch()) span.own { (self.short) } }
     }
 
     /// Its mark around the origin, as the data of an SVG path about 8 units across.
@@ -69,7 +76,9 @@ pub(crate) fn keys<'a>(names: impl IntoIterator<Item = &'a str>) -> Vec<Key> {
     let key = |(index, name): (usize, &&str)| {
         let own = Some(own(&parts[index])).filter(|own| !own.is_empty());
         let own = own.unwrap_or_else(|| (*name).to_owned());
-        Key { letter: letter(index), short: shorten(&own, SHORT), own, index }
+        // Half a name says less than its letter, which the legend explains.
+        let short = if own.chars().count() <= SHORT { own.clone() } else { String::new() };
+        Key { letter: letter(index), short, own, index }
     };
     names.iter().enumerate().map(key).collect()
 }
@@ -92,16 +101,6 @@ pub(crate) fn shorten(text: &str, most: usize) -> String {
     format!("{}…{}", start.trim_end(), end.trim_start())
 }
 
-/// `A` to `Z`, then `AA`, `AB`, as columns of a spreadsheet.
-fn letter(index: usize) -> String {
-    let digit = u8::try_from(index % 26).unwrap_or(0);
-    let last = char::from(b'A' + digit);
-    match index / 26 {
-        0 => last.to_string(),
-        rest => format!("{}{last}", letter(rest - 1)),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -119,6 +118,7 @@ mod tests {
         assert_eq!(shorts(&["same", "same"]), ["same", "same"]);
         assert_eq!(shorts(&["only, one"]), ["only, one"]);
         assert_eq!(shorts(&["", "·", "é, ü"]), ["", "·", "é, ü"]);
+        assert_eq!(shorts(&["short", "a name of fifteen"]), ["short", ""]);
     }
 
     #[test]

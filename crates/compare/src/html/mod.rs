@@ -1,4 +1,5 @@
-//! A comparison as one HTML file that needs nothing else: no network, no fonts, no script to be read.
+//! A comparison, or one run, as one HTML file that needs nothing else: no network, no fonts, no script to
+//! be read.
 //!
 //! Tables are tables and drawings are inline SVG with a name and, where they are made of lines, their
 //! numbers beside them. A small script filters and sorts; without it everything is there. `maud`
@@ -11,17 +12,20 @@ mod curves;
 mod diff;
 mod drill;
 mod key;
+mod legend;
 mod number;
 mod ops;
 mod overall;
 mod pairs;
 mod plot;
+mod run;
 mod speedups;
 mod style;
 mod texts;
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
+pub use run::page as run_page;
 pub use texts::MOST_BYTES;
 
 use crate::{data::Arm, summary::Comparison};
@@ -40,7 +44,39 @@ const MOST_LETTERS: usize = 90;
 pub fn page(arms: &[Arm], comparison: &Comparison) -> String {
     let context = Context::new(arms, comparison);
     let texts = Texts::new(&context);
-    let title = title(&context);
+    let timed = !context.measured().is_empty();
+    let paired = !comparison.pairs.is_empty();
+    let parts = [
+        (true, "overall", "Overall"),
+        (true, "arms", "Arms"),
+        (true, "curves", "By attempt"),
+        (timed, "speedups", "Speedups"),
+        (true, "cost", "Cost"),
+        (paired, "pairs", "Tests"),
+        (true, "ops", "Ops"),
+        (true, "method", "Method"),
+    ];
+    let body = html! {
+        (notes(&comparison.notes))
+        (legend::legend(&context))
+        (overall::section(&context))
+        (overall::compared(&context))
+        (curves::section(&context))
+        (speedups::section(&context))
+        (cost::section(&context))
+        (pairs::section(&context))
+        (section("ops", "Ops", html! {
+            (ops::table(&context))
+            (drill::attempts(&context, &texts))
+        }))
+        (section("method", "Method", list(&comparison.method)))
+    };
+    document(("kgen compare", &title(&context)), &parts, &body)
+}
+
+/// A whole page: its head, the title below the name of the command, links to the parts that are
+/// there, and the parts.
+fn document((command, title): (&str, &str), parts: &[(bool, &str, &str)], body: &Markup) -> String {
     let policy =
         format!("default-src 'none'; style-src 'unsafe-inline'; script-src '{SCRIPT_HASH}'");
     let page = html! {
@@ -55,21 +91,19 @@ pub fn page(arms: &[Arm], comparison: &Comparison) -> String {
                 style { (PreEscaped(STYLE)) }
             }
             body {
-                (top(&context, &title))
-                main #main {
-                    (notes(comparison))
-                    (overall::section(&context))
-                    (overall::compared(&context))
-                    (curves::section(&context))
-                    (speedups::section(&context))
-                    (cost::section(&context))
-                    (pairs::section(&context))
-                    (section("ops", "Ops", html! {
-                        (ops::table(&context))
-                        (drill::attempts(&context, &texts))
-                    }))
-                    (section("method", "Method", list(&comparison.method)))
+                a.skip href="#main" { "Skip to the results" }
+                header {
+                    p.eyebrow { (command) }
+                    h1 { (title) }
+                    nav aria-label="Sections" {
+                        ul {
+                            @for (_, id, name) in parts.iter().filter(|(is_there, ..)| *is_there) {
+                                li { a href={ "#" (id) } { (name) } }
+                            }
+                        }
+                    }
                 }
+                main #main { (body) }
                 script { (PreEscaped(SCRIPT)) }
             }
         }
@@ -102,41 +136,11 @@ fn title(context: &Context<'_>) -> String {
     }
 }
 
-/// The title and the links to the sections.
-fn top(context: &Context<'_>, title: &str) -> Markup {
-    let timed = !context.measured().is_empty();
-    let paired = !context.comparison.pairs.is_empty();
-    let sections = [
-        (true, "overall", "Overall"),
-        (true, "arms", "Arms"),
-        (true, "curves", "By attempt"),
-        (timed, "speedups", "Speedups"),
-        (true, "cost", "Cost"),
-        (paired, "pairs", "Tests"),
-        (true, "ops", "Ops"),
-        (true, "method", "Method"),
-    ];
-    html! {
-        a.skip href="#main" { "Skip to the results" }
-        header {
-            p.eyebrow { "kgen compare" }
-            h1 { (title) }
-            nav aria-label="Sections" {
-                ul {
-                    @for (_, id, name) in sections.iter().filter(|(is_there, ..)| *is_there) {
-                        li { a href={ "#" (id) } { (name) } }
-                    }
-                }
-            }
-        }
-    }
-}
-
 /// Notes to read before believing the numbers.
-fn notes(comparison: &Comparison) -> Markup {
+fn notes(lines: &[String]) -> Markup {
     html! {
-        @if !comparison.notes.is_empty() {
-            aside aria-label="Before you read the numbers" { (list(&comparison.notes)) }
+        @if !lines.is_empty() {
+            aside aria-label="Before you read the numbers" { (list(lines)) }
         }
     }
 }

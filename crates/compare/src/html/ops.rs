@@ -18,7 +18,7 @@ pub(crate) fn table(context: &Context<'_>) -> Markup {
         tr {
             th scope="col" { "Op" }
             @for (key, arm) in context.summaries() {
-                th scope="col" title=(arm.name) { (key.swatch()) (key.short) }
+                th scope="col" title=(arm.name) { (key.named()) }
             }
         }
     };
@@ -35,6 +35,11 @@ pub(crate) fn table(context: &Context<'_>) -> Markup {
             }
         }
     };
+    html! { (filter()) (cell::table("numbers sortable ops", &title, head, rows)) }
+}
+
+/// The field that the script filters the ops by.
+pub(crate) fn filter() -> Markup {
     html! {
         p #filter hidden {
             label {
@@ -43,7 +48,6 @@ pub(crate) fn table(context: &Context<'_>) -> Markup {
             }
             " " output {}
         }
-        (cell::table("numbers sortable ops", &title, head, rows))
     }
 }
 

@@ -47,7 +47,7 @@ pub(crate) fn section(context: &Context<'_>) -> Markup {
         "overall",
         "Overall",
         html! {
-            (cell::table("numbers sortable", &title, cell::head(&COLUMNS), rows))
+            (cell::table("numbers sortable arms", &title, cell::head(&COLUMNS), rows))
             p.note {
                 "Small: the 95 % interval, or the number of ops where they are too few for one. "
                 "What is not solved counts as not fast."
@@ -65,13 +65,9 @@ fn row(key: &Key, arm: &ArmSummary, about: Option<Measured<'_>>) -> Markup {
     html! {
         tr {
             th scope="row" data-v=(arm.name) {
-                (key.swatch()) (arm.name)
-                small {
-                    (arm.runs.len()) @if arm.runs.len() == 1 { " run, " } @else { " runs, " }
-                    (count(arm.n_ops as u64)) @if arm.n_ops == 1 { " op, " } @else { " ops, " }
-                    (device)
-                }
-                @for word in arm.marks.words() { " " span.tag { (word) } }
+                (key.named())
+                small.own { (device) }
+                span.own { @for word in arm.marks.words() { " " span.tag { (word) } } }
             }
             (cell::estimate(arm.correct.as_ref(), Unit::Share))
             (speed_cells(speed))
@@ -85,7 +81,7 @@ fn row(key: &Key, arm: &ArmSummary, about: Option<Measured<'_>>) -> Markup {
 }
 
 /// Shares of fast ops, geometric mean and median.
-fn speed_cells(speed: Option<&Speed>) -> Markup {
+pub(crate) fn speed_cells(speed: Option<&Speed>) -> Markup {
     html! {
         @for at in 0..FACTORS.len() {
             @let share = speed.and_then(|speed| speed.fast.get(at)?.share);
@@ -138,7 +134,7 @@ fn baselines(context: &Context<'_>) -> Markup {
     let row = |key: &Key, arm: &ArmSummary, cases: &str| {
         html! {
             tr {
-                th scope="row" title=(arm.name) { (key.swatch()) (key.own) }
+                th scope="row" title=(arm.name) { (key.named()) }
                 td.text { (cases) }
                 @for about in &measured {
                     @match speeds_of(arm, *about) {
@@ -154,7 +150,7 @@ fn baselines(context: &Context<'_>) -> Markup {
         @for (key, arm) in context.summaries() { (row(key, arm, "long")) (row(key, arm, "all")) }
     };
     let title = "Every baseline; long: without the cases that launch overhead dominates";
-    html! { (cell::table("numbers grouped", title, head, rows)) (unmeasured(context)) }
+    html! { (cell::table("numbers grouped arms", title, head, rows)) (unmeasured(context)) }
 }
 
 /// Of how many solved ops a baseline has no time.
@@ -174,7 +170,7 @@ fn unmeasured(context: &Context<'_>) -> Markup {
 
 /// The arms: the settings that differ beside each other, their runs, their totals.
 pub(crate) fn compared(context: &Context<'_>) -> Markup {
-    let differing = differing(context);
+    let differing = &context.comparison.differing;
     let totals_of = [
         "Attempts",
         "Calls",
@@ -188,16 +184,16 @@ pub(crate) fn compared(context: &Context<'_>) -> Markup {
     let head = html! {
         tr {
             th scope="col" { "Arm" }
-            @for name in &differing { th.text scope="col" { (name) } }
+            @for name in differing { th.text scope="col" { (name) } }
             @for title in totals_of { th scope="col" { (title) } }
         }
     };
     let rows = html! {
         @for (key, arm) in context.summaries() {
             tr {
-                th scope="row" data-v=(arm.name) { (key.swatch()) (arm.name) }
-                @for fact in &differing {
-                    td.text { (fact_of(&arm.facts, fact).unwrap_or("–")) }
+                th scope="row" data-v=(arm.name) { (key.named()) }
+                @for fact in differing {
+                    td.text { (arm.fact(fact).unwrap_or("–")) }
                 }
                 (totals(arm))
             }
@@ -207,8 +203,8 @@ pub(crate) fn compared(context: &Context<'_>) -> Markup {
         "arms",
         "What is compared",
         html! {
-            (cell::table("numbers", "Arms, what they differ in, and what they used", head, rows))
-            (settings(context, &differing))
+            (cell::table("numbers arms", "Arms, what they differ in, and what they used", head, rows))
+            (settings(context, differing))
         },
     )
 }
@@ -242,10 +238,9 @@ fn totals(arm: &ArmSummary) -> Markup {
 }
 
 /// The settings that all arms have in common, and their runs.
-fn settings(context: &Context<'_>, differing: &[&str]) -> Markup {
+fn settings(context: &Context<'_>, differing: &[String]) -> Markup {
     let facts = context.comparison.arms.first().map_or(&[][..], |arm| &arm.facts);
-    let common: Vec<_> =
-        facts.iter().filter(|(name, _)| !differing.contains(&name.as_str())).collect();
+    let common: Vec<_> = facts.iter().filter(|(name, _)| !differing.contains(name)).collect();
     html! {
         details {
             summary { "Settings in common, and the runs" }
@@ -267,26 +262,4 @@ fn settings(context: &Context<'_>, differing: &[&str]) -> Markup {
             }
         }
     }
-}
-
-/// Names of the settings in which arms differ, in the order of the first arm that has them.
-fn differing<'a>(context: &'a Context<'_>) -> Vec<&'a str> {
-    let arms = &context.comparison.arms;
-    let mut names: Vec<&str> = Vec::new();
-    for (name, _) in arms.iter().flat_map(|arm| &arm.facts) {
-        if !names.contains(&name.as_str()) {
-            names.push(name);
-        }
-    }
-    names.retain(|name| {
-        let mut values = arms.iter().map(|arm| fact_of(&arm.facts, name));
-        let first = values.next();
-        values.any(|value| Some(value) != first)
-    });
-    names
-}
-
-/// The value of a setting.
-fn fact_of<'a>(facts: &'a [(String, String)], name: &str) -> Option<&'a str> {
-    facts.iter().find(|fact| fact.0 == name).map(|fact| fact.1.as_str())
 }

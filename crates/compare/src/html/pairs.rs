@@ -106,7 +106,7 @@ fn table(context: &Context<'_>, title: &str, rows: &[(&Pair, &PairTest)]) -> Mar
     cell::table("numbers", title, head, rows)
 }
 
-/// An arm's mark, letter and name.
+/// An arm's mark, letter and the part of its name.
 fn arm(context: &Context<'_>, index: usize) -> Markup {
-    html! { @if let Some(key) = context.keys.get(index) { (key.swatch()) (key.own) " " } }
+    html! { @if let Some(key) = context.keys.get(index) { (key.swatch()) span.own { (key.short) } " " } }
 }

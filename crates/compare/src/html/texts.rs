@@ -49,7 +49,9 @@ impl<'a> Texts<'a> {
         wanted.sort_by_key(|(worth, place, _)| (*worth, place.run));
         let mut left = MOST_BYTES;
         for (_, place, op) in wanted {
-            let made = if left == 0 { None } else { Some(made(op, &op.attempts[place.attempt])) };
+            let attempt = &op.attempts[place.attempt];
+            let whole = context.is_one_run || op.best == Some(attempt.number);
+            let made = (0 < left).then(|| made(op, attempt, whole));
             match made.filter(|made| made.0.len() <= left) {
                 Some(made) => {
                     left -= made.0.len();
@@ -86,8 +88,9 @@ fn worth(op: &Op, attempt: &Attempt) -> u8 {
     }
 }
 
-/// The source of an attempt, as a difference where it has a parent, and the feedback.
-fn made(op: &Op, attempt: &Attempt) -> Markup {
+/// The source of an attempt, as a difference where it has a parent, and `whole` too where that is asked
+/// for; and the feedback.
+fn made(op: &Op, attempt: &Attempt, whole: bool) -> Markup {
     let source = attempt.source.as_deref();
     let parent = |number: &u32| Some((*number, op.attempt(*number)?.source.as_deref()?));
     let parent = attempt.parents.iter().find_map(parent);
@@ -114,7 +117,7 @@ fn made(op: &Op, attempt: &Attempt) -> Markup {
             @if let Some(source) = source {
                 @if difference.is_none() {
                     (diff::whole("source", source))
-                } @else if op.best == Some(attempt.number) {
+                } @else if whole {
                     details { summary { "Whole source" } (diff::whole("source", source)) }
                 }
             }

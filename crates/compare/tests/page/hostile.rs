@@ -11,7 +11,13 @@ const HOSTILE: &str = "</script></style></title><img src=x onerror=\"window.hit=
 /// Arms all of whose texts are hostile.
 fn arms() -> Vec<Arm> {
     let mut arms = sample::arms();
-    for arm in &mut arms {
+    poison(&mut arms);
+    arms
+}
+
+/// Makes all texts of arms hostile.
+pub(crate) fn poison(arms: &mut [Arm]) {
+    for arm in arms {
         arm.name = format!("{} {HOSTILE}", arm.name);
         arm.facts.push((HOSTILE.to_owned(), format!("{} {HOSTILE}", arm.name)));
         for run in &mut arm.runs {
@@ -22,6 +28,12 @@ fn arms() -> Vec<Arm> {
             for op in &mut run.ops {
                 op.name.push_str(HOSTILE);
                 op.gpu = Some(HOSTILE.to_owned());
+                for case in &mut op.timed {
+                    case.args.push_str(HOSTILE);
+                    for baseline in &mut case.baselines {
+                        baseline.name.push_str(HOSTILE);
+                    }
+                }
                 for speedup in &mut op.speedups {
                     speedup.baseline.push_str(HOSTILE);
                 }
@@ -38,13 +50,16 @@ fn arms() -> Vec<Arm> {
             }
         }
     }
-    arms
 }
 
 #[test]
 fn nothing_hostile_gets_through() {
     let arms = arms();
-    let html = html::page(&arms, &compare(&arms));
+    check(&html::page(&arms, &compare(&arms)));
+}
+
+/// Looks for hostile texts that have become a part of a page.
+pub(crate) fn check(html: &str) {
     for markup in ["<img", "<b>hit", "\0", "\u{202e}", "onerror=\"", "<script>window"] {
         assert!(!html.contains(markup), "{markup:?} is in the page");
     }

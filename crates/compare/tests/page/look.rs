@@ -18,7 +18,8 @@ pub(crate) const BAD_TEXTS: &str = "[...document.querySelectorAll('figure svg')]
 })";
 
 /// Elements that reach beyond the window and do not lie in a box that scrolls.
-const TOO_WIDE: &str = "[...document.querySelectorAll('main *, header *')].filter(element =>
+pub(crate) const TOO_WIDE: &str =
+    "[...document.querySelectorAll('main *, header *')].filter(element =>
     !element.closest('.wide, pre') && innerWidth + 1 < element.getBoundingClientRect().right)
     .map(element => element.outerHTML.slice(0, 80))";
 

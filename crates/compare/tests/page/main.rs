@@ -1,4 +1,4 @@
-//! The page of a comparison: as text, and opened in a real headless Chromium.
+//! The pages of a comparison and of a run: as text, and opened in a real headless Chromium.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod browser;
@@ -6,6 +6,7 @@ mod hostile;
 mod look;
 mod numbers;
 mod odd;
+mod run;
 mod sample;
 mod size;
 mod use_it;

@@ -56,7 +56,7 @@ pub(crate) struct Axis<'a> {
 /// The words of a drawing.
 pub(crate) struct About<'a> {
     /// Unique on the page.
-    pub(crate) id: &'static str,
+    pub(crate) id: &'a str,
     /// Which of several drawings with this `id`.
     pub(crate) nth: usize,
     pub(crate) title: &'a str,
@@ -111,6 +111,16 @@ pub(crate) fn path(class: &str, points: &[(f64, f64)]) -> Markup {
                 (if at == 0 { "M" } else { "L" }) (px(*x)) " " (px(*y))
             }
         } {}
+    }
+}
+
+/// A rectangle between two corners; `title` is shown under a pointer, and may be empty.
+pub(crate) fn bar(class: &str, from: (f64, f64), to: (f64, f64), title: &str) -> Markup {
+    let (left, right) = (from.0.min(to.0), from.0.max(to.0));
+    let (top, bottom) = (from.1.min(to.1), from.1.max(to.1));
+    html! {
+        rect class=(class) x=(px(left)) y=(px(top)) width=(px((right - left).max(1.0)))
+            height=(px(bottom - top)) { @if !title.is_empty() { title { (title) } } }
     }
 }
 

@@ -1,0 +1,86 @@
+//! Results that are written into a file, and pages that are opened in a browser.
+
+use std::{
+    ffi::OsStr,
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use clap::Args;
+use kgen_process::{SYSTEM_ENV, Spec};
+use kgen_settings::env;
+
+use super::{CommandError, Context};
+
+/// Where a result goes.
+#[derive(Debug, Args)]
+pub(crate) struct FileArgs {
+    /// Write it into this file instead
+    #[arg(long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+    /// Make the page and open it in a browser
+    #[arg(long)]
+    pub(crate) open: bool,
+}
+
+/// Variables that a browser needs to find its display and its settings.
+const DESKTOP_ENV: &[&str] =
+    &["DISPLAY", "WAYLAND_DISPLAY", "XAUTHORITY", "BROWSER", "DBUS_SESSION_BUS_ADDRESS", "XDG_*"];
+
+/// The program of desktops that opens a file as the user prefers.
+const OPENER: &str = "xdg-open";
+
+impl FileArgs {
+    /// Returns the format to write: that of a page where one is to be opened.
+    pub(crate) fn format<F: PartialEq + Default>(
+        &self,
+        asked: F,
+        page: F,
+    ) -> Result<F, CommandError> {
+        if !self.open || asked == page {
+            return Ok(asked);
+        }
+        if asked == F::default() {
+            return Ok(page);
+        }
+        Err(CommandError::usage("--open opens a page, and another --format is asked for"))
+    }
+
+    /// Prints a result, or writes it into the file; a page that is to be opened goes into a file in any
+    /// case, `name` in the folder of temporary files unless one is named.
+    pub(crate) fn put(
+        &self,
+        context: &Context,
+        text: &str,
+        name: &str,
+    ) -> Result<(), CommandError> {
+        let file = match (&self.output, self.open) {
+            (None, false) => return context.ui.data(text),
+            (None, true) => std::env::temp_dir().join(name),
+            (Some(file), _) => file.clone(),
+        };
+        std::fs::write(&file, text).map_err(|error| {
+            CommandError::config(format!("cannot write {}: {error}", file.display()))
+        })?;
+        context.ui.note(&format!("written to {}", file.display()));
+        if self.open {
+            open(context, &file);
+        }
+        Ok(())
+    }
+}
+
+/// Opens a file in a browser; where that does not work, the file is there all the same.
+fn open(context: &Context, file: &Path) {
+    let is_there = env::PATH.paths().iter().any(|folder| folder.join(OPENER).is_file());
+    // A session of its own: the browser outlives kgen, which ends whatever is left of its children.
+    let file = file.canonicalize().unwrap_or_else(|_| file.to_owned());
+    let mut spec =
+        Spec::new("setsid", std::env::temp_dir()).args([OsStr::new("--fork"), OPENER.as_ref()]);
+    spec = spec.args([&file]);
+    spec.inherit = vec![SYSTEM_ENV, DESKTOP_ENV];
+    spec.deadline = Duration::from_secs(10);
+    if !is_there || kgen_process::run(&spec).is_err() {
+        context.ui.warn(&format!("no browser was started ({OPENER} is missing or failed)"));
+    }
+}
