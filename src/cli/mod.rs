@@ -7,6 +7,8 @@ mod bundled;
 mod commands;
 mod errors;
 pub mod exit_codes;
+mod help;
+mod idle;
 mod machine;
 mod output;
 mod progress;
@@ -56,6 +58,8 @@ enum Command {
     Doctor(commands::doctor::DoctorArgs),
     Selftest(commands::selftest::SelftestArgs),
     Setup(commands::setup::SetupArgs),
+    Completions(commands::completions::CompletionsArgs),
+    Man(commands::man::ManArgs),
     #[command(hide = true)]
     Worker(commands::worker::WorkerArgs),
     #[command(hide = true)]
@@ -82,11 +86,24 @@ impl Context {
     }
 }
 
+/// Returns the command line with its whole help.
+fn command_line() -> clap::Command {
+    help::complete(Cli::command())
+}
+
+/// Returns the same without the commands that kgen starts itself, which scripts would offer.
+fn public_command_line() -> clap::Command {
+    let whole = command_line();
+    let commands = whole.get_subcommands().filter(|command| !command.is_hide_set()).cloned();
+    let public = clap::Command::default().name("kgen").args(whole.get_arguments().cloned());
+    public.subcommands(commands).disable_help_subcommand(true)
+}
+
 /// Runs kgen with the arguments of this process.
 #[must_use]
 pub fn main() -> ExitCode {
-    let command = Cli::command().after_help(exit_codes::help());
-    let parsed = command.try_get_matches().and_then(|matches| Cli::from_arg_matches(&matches));
+    let parsed =
+        command_line().try_get_matches().and_then(|matches| Cli::from_arg_matches(&matches));
     let cli = match parsed {
         Ok(cli) => cli,
         Err(error) => {
@@ -129,6 +146,8 @@ fn dispatch(context: &Context, command: Command) -> Result<Exit, CommandError> {
         Command::Doctor(args) => commands::doctor::run(context, &args),
         Command::Selftest(args) => commands::selftest::run(context, &args),
         Command::Setup(args) => commands::setup::run(context, &args),
+        Command::Completions(args) => commands::completions::run(context, &args),
+        Command::Man(args) => commands::man::run(context, &args),
         Command::Worker(_) => unreachable!("a worker is started before"),
     }
 }

@@ -7,32 +7,12 @@ use kgen_baseline::{BUILTIN, python};
 use kgen_llm::ProviderConfig;
 use kgen_prompt::Prompts;
 use kgen_record::{PythonKind, Target};
-use kgen_settings::{DeviceChoice, Overrides, Settings};
+use kgen_settings::Settings;
 
-use super::{CommandError, machine, selection::Selection, ui::Ui};
+use super::{CommandError, selection::Selection, ui::Ui};
 
 /// The setting that stands for the baselines of the machine.
 const AUTO: &str = "auto";
-
-/// Flags that say how kernels are timed and profiled.
-const GPU_FLAGS: [&str; 6] = ["timing", "baseline", "l2", "graph", "compat", "profile"];
-
-/// Warns of flags that do nothing on the emulator.
-pub(crate) fn warn_of_idle_flags(
-    ui: &Ui,
-    settings: &Settings,
-    flags: &Overrides,
-) -> Result<(), CommandError> {
-    let given = flags.flags().filter(|flag| GPU_FLAGS.contains(flag));
-    let given: Vec<String> = given.map(|flag| format!("--{flag}")).collect();
-    if !given.is_empty() && machine::device_choice(settings)? == DeviceChoice::Emu {
-        let given = given.join(", ");
-        ui.warn(&format!(
-            "{given}: of no effect on the emulator, which neither times nor profiles"
-        ));
-    }
-    Ok(())
-}
 
 /// Returns whether a baseline that was asked for runs in Python; looks at every name, and for the folders
 /// among them.
@@ -136,7 +116,7 @@ fn prompt_tokens(settings: &Settings, provider: Option<&ProviderConfig>) -> u64 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use kgen_settings::resolve_with;
+    use kgen_settings::{Overrides, resolve_with};
 
     #[test]
     fn a_prompt_leaves_room_for_the_reply_of_the_model_that_is_asked() {

@@ -120,16 +120,13 @@ fn select_from(
     let filter =
         Filter { ops: None, dtypes: None, topn: settings.topn, max_bytes: settings.max_bytes };
     let suite = suite.filter(&filter)?;
-    let names: Vec<&String> = if settings.ops.is_empty() {
-        suite.ops().iter().collect()
-    } else {
-        settings.ops.iter().collect()
-    };
+    let names = if settings.ops.is_empty() { suite.ops() } else { &settings.ops };
     let mut ops: Vec<Arc<OpDef>> = Vec::new();
     for name in names {
-        let op = op_in(&suite, name)?;
-        if !ops.iter().any(|known| known.name == op.name) {
-            ops.push(Arc::clone(op));
+        for op in ops_in(&suite, name)? {
+            if !ops.iter().any(|known| known.name == op.name) {
+                ops.push(Arc::clone(op));
+            }
         }
     }
     for op in ops.iter().filter(|op| op.python_reference.is_some()) {
@@ -142,7 +139,8 @@ fn select_from(
         ui.note(&skipped.to_string());
     }
     let selection = Selection { suite, ops, dtypes: settings.dtypes.clone(), n_without_kernel: 0 };
-    let by_name = !settings.ops.is_empty();
+    // An op that a pattern has found was not asked for by name.
+    let by_name = !settings.ops.is_empty() && !settings.ops.iter().any(|name| is_pattern(name));
     selection.with_cases(ui, by_name)
 }
 
@@ -264,16 +262,59 @@ fn from_definition(origin: &str, text: &str) -> Result<Loaded, CommandError> {
     Ok(suite::of_op(op, origin)?)
 }
 
+/// Finds the op of a name, or the ops that a pattern such as `re*` matches.
+fn ops_in<'s>(suite: &'s Suite, name: &str) -> Result<Vec<&'s Arc<OpDef>>, CommandError> {
+    if is_pattern(name) {
+        matching(name, suite.known_ops(), &format!("suite `{}`", suite.name))
+    } else {
+        Ok(vec![op_in(suite, name)?])
+    }
+}
+
+/// Whether a name of an op is a pattern; no op has such a character in its name.
+pub(crate) fn is_pattern(name: &str) -> bool {
+    name.contains(['*', '?', '['])
+}
+
+/// Finds the ops that a pattern matches by their names and aliases. `of`: where they are.
+pub(crate) fn matching<'a>(
+    pattern: &str,
+    ops: impl Iterator<Item = &'a Arc<OpDef>> + Clone,
+    of: &str,
+) -> Result<Vec<&'a Arc<OpDef>>, CommandError> {
+    let parsed = glob::Pattern::new(pattern)
+        .map_err(|error| CommandError::usage(format!("pattern `{pattern}`: {}", error.msg)))?;
+    let is_match = |op: &&Arc<OpDef>| {
+        [&op.name].into_iter().chain(&op.aliases).any(|name| parsed.matches(name))
+    };
+    let found: Vec<_> = ops.clone().filter(is_match).collect();
+    if !found.is_empty() {
+        return Ok(found);
+    }
+    let letters: String = pattern.chars().filter(|c| c.is_alphanumeric() || *c == '_').collect();
+    let near = kgen_ops::near(&letters, ops.map(|op| op.name.as_str()), 3);
+    let near = near.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
+    let near = (!near.is_empty()).then(|| format!("near it: {near}"));
+    Err(CommandError::usage(format!("no op of {of} matches `{pattern}`"))
+        .maybe_hint(near)
+        .hint("`kgen list ops` shows all names"))
+}
+
 /// Finds an op of the suite by any of its names.
-fn op_in<'s>(suite: &'s Suite, name: &str) -> Result<&'s Arc<OpDef>, CommandError> {
+pub(crate) fn op_in<'s>(suite: &'s Suite, name: &str) -> Result<&'s Arc<OpDef>, CommandError> {
     match suite.op(name) {
         Ok(op) => Ok(op),
         // The catalogue knows better which names are near.
-        Err(missing) => match op::find(name) {
-            Ok(_) => Err(missing.into()),
-            Err(error) => {
-                Err(CommandError::new(Exit::Usage, error).hint("`kgen list ops` shows all names"))
-            }
-        },
+        Err(missing) => {
+            op_of_catalogue(name)?;
+            Err(missing.into())
+        }
     }
+}
+
+/// Finds an op of the catalogue by any of its names.
+pub(crate) fn op_of_catalogue(name: &str) -> Result<&'static Arc<OpDef>, CommandError> {
+    op::find(name).map_err(|error| {
+        CommandError::new(Exit::Usage, error).hint("`kgen list ops` shows all names")
+    })
 }

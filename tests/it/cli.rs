@@ -60,6 +60,8 @@ fn every_help_text_is_as_it_was_agreed() {
         "doctor",
         "selftest",
         "setup",
+        "completions",
+        "man",
     ];
     for command in commands {
         let args: Vec<_> = command.split_whitespace().chain(["--help"]).collect();
@@ -67,6 +69,8 @@ fn every_help_text_is_as_it_was_agreed() {
         let name = if command.is_empty() { "help" } else { command };
         insta::assert_snapshot!(format!("help_{name}"), stdout(&assert));
     }
+    let assert = kgen(folder.path()).args(["generate", "-h"]).assert().code(0);
+    insta::assert_snapshot!("short_help_generate", stdout(&assert));
 }
 
 #[test]

@@ -22,6 +22,7 @@ mod reference;
 mod refusals;
 mod report_page;
 mod resume;
+mod shell;
 mod side;
 mod store;
 mod tidy;

@@ -56,7 +56,11 @@ pub fn latest_run(root: &Path) -> Result<Option<PathBuf>, Error> {
     Ok(list_runs(root)?.pop().map(|entry| entry.dir))
 }
 
-/// Finds a run by its ID below `root` or in an experiment there, or by the path of its folder.
+/// Stands for the run that was made last, where no run has this name.
+const LATEST: &str = "latest";
+
+/// Finds a run by its ID below `root` or in an experiment there, or by the path of its folder;
+/// `latest` is the one that was made last below `root`.
 ///
 /// # Errors
 ///
@@ -73,6 +77,11 @@ pub fn find_run(root: &Path, name: &str) -> Result<PathBuf, Error> {
     let by_path = PathBuf::from(name);
     if is_run(&by_path) {
         return Ok(by_path);
+    }
+    if name == LATEST
+        && let Some(dir) = latest_run(root)?
+    {
+        return Ok(dir);
     }
     if by_path.is_dir() {
         return Err(Error::NotARun { path: by_path });

@@ -14,7 +14,7 @@ use serde_json::json;
 use crate::{
     cli::{
         CommandError, Context,
-        args::{DeviceArgs, FormatArgs},
+        args::{FormatArgs, NvrtcArgs, PythonArgs},
         exit_codes::Exit,
         machine, providers, session,
         ui::{self, Format},
@@ -25,8 +25,16 @@ use crate::{
 /// Report the tools and devices of this machine, and how to get the missing ones
 #[derive(Debug, Args)]
 pub(crate) struct DoctorArgs {
+    /// Device: auto, emu, cuda:N, several as cuda:0,cuda:1, or cuda for all GPUs
+    #[arg(long, value_name = "DEVICE", help_heading = "Device")]
+    device: Option<String>,
+    /// Workers that compile and emulate; 0 is one per core
+    #[arg(long, value_name = "N", help_heading = "Device")]
+    jobs: Option<i64>,
     #[command(flatten)]
-    device: DeviceArgs,
+    nvrtc: NvrtcArgs,
+    #[command(flatten)]
+    python: PythonArgs,
     #[command(flatten)]
     format: FormatArgs,
 }
@@ -74,7 +82,10 @@ impl Item {
 
 pub(crate) fn run(context: &Context, args: &DoctorArgs) -> Result<Exit, CommandError> {
     let mut flags = Overrides::default();
-    args.device.add_to(&mut flags);
+    flags.set("device.device", args.device.clone());
+    flags.set("device.jobs", args.jobs);
+    args.nvrtc.add_to(&mut flags);
+    args.python.add_to(&mut flags);
     let settings = context.settings(&flags)?;
     let mut items = vec![nvrtc(&settings), pip(), cache(&settings)];
     items.extend(workers(context, &settings)?);

@@ -24,8 +24,9 @@ use crate::cli::{
     CommandError, Context,
     args::{DeviceArgs, FormatArgs, SuiteArgs},
     exit_codes::Exit,
+    idle::warn_of_idle_flags,
     machine,
-    run_inputs::{inputs, resolve_baselines, wants_python, warn_of_idle_flags},
+    run_inputs::{inputs, resolve_baselines, wants_python},
     selection, session,
     ui::{self, Format},
 };
@@ -86,7 +87,7 @@ pub(super) fn settings(context: &Context, args: &EvalArgs) -> Result<Settings, C
     flags.set("run.seed", args.seed);
     flags.set("suite.ops", args.op.clone().map(|op| vec![op]));
     let settings = context.settings(&flags)?;
-    warn_of_idle_flags(&context.ui, &settings, &flags)?;
+    warn_of_idle_flags(&context.ui, &settings, &flags, None)?;
     Ok(settings)
 }
 

@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use clap::Args;
 use kgen_settings::{Overrides, experiment::Cell};
 use kgen_store::{Run, RunStatus};
+use serde_json::{Value, json};
 
 use super::compare::CompareFormat;
 use crate::{
@@ -16,6 +17,7 @@ use crate::{
         args::{BudgetArgs, NvrtcArgs, OutputArgs, PythonArgs},
         exit_codes::Exit,
         session::plural,
+        ui,
     },
     report::TextTable,
 };
@@ -80,7 +82,15 @@ pub(crate) fn run(context: &Context, args: &ExperimentArgs) -> Result<Exit, Comm
     }
     let plan = expand::plan(context, args, file)?;
     if args.dry_run {
-        context.ui.data(&table(&plan)?)?;
+        let listing = listing(&plan)?;
+        match args.format {
+            CompareFormat::Table => context.ui.data(&listing.0.render())?,
+            CompareFormat::Json => ui::json(&context.ui, &listing.1)?,
+            CompareFormat::Csv | CompareFormat::Html => {
+                let message = "--dry-run lists the runs as a table or as JSON";
+                return Err(CommandError::usage(message));
+            }
+        }
         let n = plural(plan.cells.len(), "run");
         context.ui.note(&format!("{n} below {}; nothing was done", plan.dir.display()));
         return Ok(Exit::Ok);
@@ -88,8 +98,9 @@ pub(crate) fn run(context: &Context, args: &ExperimentArgs) -> Result<Exit, Comm
     execute::run(context, plan, args.format)
 }
 
-/// Lists the runs and how they stand.
-fn table(plan: &expand::ExpandedExperiment) -> Result<String, CommandError> {
+/// Lists the runs and how they stand, as a table and as data.
+fn listing(plan: &expand::ExpandedExperiment) -> Result<(TextTable, Vec<Value>), CommandError> {
+    let mut items = Vec::new();
     let mut table = TextTable::new(&["run", "model", "strategy", "feedback", ">seed", "state"]);
     for cell in &plan.cells {
         let Cell { run, model, strategy, feedback, seed } = cell;
@@ -98,6 +109,10 @@ fn table(plan: &expand::ExpandedExperiment) -> Result<String, CommandError> {
             None => "to do",
             Some(run) => state(&run),
         };
+        items.push(json!({
+            "run": run, "model": model, "strategy": strategy, "feedback": feedback, "seed": seed,
+            "state": state,
+        }));
         table.row(vec![
             run.to_string(),
             model.clone().unwrap_or_else(dash),
@@ -107,7 +122,7 @@ fn table(plan: &expand::ExpandedExperiment) -> Result<String, CommandError> {
             state.to_owned(),
         ]);
     }
-    Ok(table.render())
+    Ok((table, items))
 }
 
 fn state(run: &Run) -> &'static str {

@@ -11,9 +11,8 @@ use crate::cli::{
     args::{DeviceArgs, FormatArgs, LlmArgs, LoopArgs, OpsArgs, RunArgs, SuiteArgs},
     backends::Backend,
     exit_codes::Exit,
-    providers,
-    run_inputs::warn_of_idle_flags,
-    selection,
+    idle::warn_of_idle_flags,
+    providers, selection,
     session::{self, Job, RunTarget},
     ui::Format,
 };
@@ -79,10 +78,10 @@ pub(super) fn start(
 ) -> Result<Exit, CommandError> {
     let mut settings = context.settings(flags)?;
     let run_id = parse_run_id(run_id)?;
-    warn_of_idle_flags(&context.ui, &settings, flags)?;
     if providers::resolve(&mut settings) {
         context.ui.announce(NO_KEY);
     }
+    warn_of_idle_flags(&context.ui, &settings, flags, Some(Backend::Llm))?;
     let selection = match providers::recorded(&settings)? {
         Some(recorded) => {
             selection::take_recorded(&mut settings.suite, &recorded);

@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use crate::{
     cli::{
         CommandError, Context,
-        args::{FormatArgs, OutputArgs, PythonArgs, SuiteArgs},
+        args::{FormatArgs, OutputArgs, PythonArgs},
         backends::Backend,
         exit_codes::Exit,
         providers, selection,
@@ -31,8 +31,18 @@ pub(crate) struct ListArgs {
     /// Kind of things to list
     #[arg(value_enum, default_value_t, value_name = "KIND")]
     kind: Kind,
-    #[command(flatten)]
-    suite: SuiteArgs,
+    /// Ops to list, by a name or a pattern such as 're*' (quoted, or the shell expands it)
+    #[arg(value_name = "PATTERN")]
+    pattern: Option<String>,
+    /// Ops of this suite alone: a name, or the path of a suite file, a log, or a folder of logs
+    #[arg(long, value_name = "SUITE")]
+    suite: Option<String>,
+    /// List the valid entries of a suite that has mistakes
+    #[arg(long, requires = "suite")]
+    keep_going: bool,
+    /// File of an op of your own, in place of a suite
+    #[arg(long, value_name = "FILE.toml", conflicts_with = "suite")]
+    op_file: Option<String>,
     #[command(flatten)]
     output: OutputArgs,
     #[command(flatten)]
@@ -71,12 +81,15 @@ impl Listing {
 
 pub(crate) fn run(context: &Context, args: &ListArgs) -> Result<Exit, CommandError> {
     let mut flags = Overrides::default();
-    args.suite.add_to(&mut flags);
+    flags.set("suite.suite", args.suite.clone());
+    flags.set("suite.keep_going", args.keep_going.then_some(true));
+    flags.set("suite.op_file", args.op_file.clone());
     args.output.add_to(&mut flags);
     args.python.add_to(&mut flags);
+    refuse_idle_flags(args, &flags)?;
     let settings = context.settings(&flags)?;
     let listing = match args.kind {
-        Kind::Ops => ops(context, &settings, args.suite.suite.is_some())?,
+        Kind::Ops => ops(context, &settings, args.suite.is_some(), args.pattern.as_deref())?,
         Kind::Suites => suites()?,
         Kind::Runs => runs(&settings)?,
         Kind::Backends => backends(context, &settings),
@@ -89,8 +102,35 @@ pub(crate) fn run(context: &Context, args: &ListArgs) -> Result<Exit, CommandErr
     Ok(Exit::Ok)
 }
 
-/// Lists all ops, or those of the suite asked for.
-fn ops(context: &Context, settings: &Settings, in_suite: bool) -> Result<Listing, CommandError> {
+/// Refuses flags that say nothing about the kind of things to list.
+fn refuse_idle_flags(args: &ListArgs, flags: &Overrides) -> Result<(), CommandError> {
+    let allowed: &[&str] = match args.kind {
+        Kind::Ops => &["suite", "keep-going", "op-file"],
+        Kind::Runs => &["output-dir"],
+        Kind::Backends => &["python"],
+        Kind::Suites | Kind::Devices => &[],
+    };
+    let kind = args.kind.to_possible_value().map(|value| value.get_name().to_owned());
+    let kind = kind.unwrap_or_default();
+    if let Some(flag) = flags.flags().find(|flag| !allowed.contains(flag)) {
+        let message = format!("--{flag} has no effect on `kgen list {kind}`");
+        return Err(CommandError::usage(message));
+    }
+    match &args.pattern {
+        Some(pattern) if args.kind != Kind::Ops => Err(CommandError::usage(format!(
+            "`{pattern}`: only ops are listed by a pattern, as in `kgen list ops '{pattern}'`"
+        ))),
+        _ => Ok(()),
+    }
+}
+
+/// Lists all ops, or those of the suite asked for; of these, the ones that a pattern matches.
+fn ops(
+    context: &Context,
+    settings: &Settings,
+    in_suite: bool,
+    pattern: Option<&str>,
+) -> Result<Listing, CommandError> {
     let in_suite = in_suite || settings.suite.op_file.is_some();
     let asked = in_suite.then(|| selection::select(&context.ui, &settings.suite)).transpose()?;
     let asked = asked.map(|selection| selection.suite);
@@ -102,6 +142,16 @@ fn ops(context: &Context, settings: &Settings, in_suite: bool) -> Result<Listing
     let ops: Vec<&Arc<OpDef>> = match &asked {
         Some(suite) => suite.ops().iter().filter_map(|name| suite.op(name).ok()).collect(),
         None => op::all().iter().collect(),
+    };
+    let ops = match pattern {
+        None => ops,
+        Some(pattern) if selection::is_pattern(pattern) => {
+            selection::matching(pattern, ops.into_iter(), "the catalogue")?
+        }
+        Some(name) => vec![match &asked {
+            Some(suite) => selection::op_in(suite, name)?,
+            None => selection::op_of_catalogue(name)?,
+        }],
     };
     for op in ops {
         let suites = builtin

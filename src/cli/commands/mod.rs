@@ -2,6 +2,7 @@
 
 pub(crate) mod check;
 pub(crate) mod compare;
+pub(crate) mod completions;
 pub(crate) mod doctor;
 pub(crate) mod eval;
 pub(crate) mod experiment;
@@ -9,6 +10,7 @@ pub(crate) mod export;
 pub(crate) mod generate;
 pub(crate) mod import;
 pub(crate) mod list;
+pub(crate) mod man;
 pub(crate) mod profile;
 pub(crate) mod rehearse;
 pub(crate) mod report;

@@ -10,6 +10,7 @@ use crate::cli::{
     args::{FormatArgs, LlmArgs, LoopArgs, NvrtcArgs, OutputArgs, PythonArgs},
     backends::Backend,
     exit_codes::Exit,
+    idle::warn_of_idle_flags,
     search::search_changes,
     selection,
     session::{self, Job, RunTarget},
@@ -61,6 +62,7 @@ pub(crate) fn run(context: &Context, args: &ResumeArgs) -> Result<Exit, CommandE
     settings.providers = here.providers;
     settings.models = here.models;
     let backend = Backend::find(&run.info().backend)?;
+    warn_of_idle_flags(&context.ui, &settings, &flags, Some(backend))?;
     settings.suite.ops.clone_from(&run.info().ops);
     let definition = run.info().definition.as_deref();
     let mut selection = selection::select_again(&context.ui, &settings.suite, definition)?;

@@ -18,8 +18,8 @@ use crate::cli::{
     backends::Backend,
     bundled,
     exit_codes::Exit,
+    idle::warn_of_idle_flags,
     machine, providers,
-    run_inputs::warn_of_idle_flags,
     selection::{self, Selection},
     session::{self, Job, RunTarget, plural},
 };
@@ -54,7 +54,7 @@ pub(crate) fn run(context: &Context, args: &RunCommandArgs) -> Result<Exit, Comm
     }
     let mut settings = context.settings(&flags)?;
     let run_id = generate::parse_run_id(run_id)?;
-    warn_of_idle_flags(&context.ui, &settings, &flags)?;
+    warn_of_idle_flags(&context.ui, &settings, &flags, Some(backend))?;
     let mut selection = selection::select(&context.ui, &settings.suite)?;
     let kernels = given_kernels(context, backend, &mut settings, &mut selection)?;
     let target = RunTarget::New(run_id);

@@ -73,6 +73,12 @@ impl Suite {
         &self.ops
     }
 
+    /// Returns every op that it has cases of; those that it is worked on with unless others are asked
+    /// for are [`Self::ops`].
+    pub fn known_ops(&self) -> impl Iterator<Item = &Arc<OpDef>> + Clone {
+        self.entries.iter().map(|entry| &entry.op)
+    }
+
     /// Returns an op of the suite by any of its names; it need not be of the catalogue.
     ///
     /// # Errors
