@@ -398,7 +398,7 @@ pub(crate) struct LlmArgs {
     /// Base URL of the provider's API
     #[arg(long, value_name = "URL", help_heading = "LLM")]
     pub(crate) base_url: Option<String>,
-    /// Run whose replies are replayed: a run ID or a path
+    /// Run whose replies are replayed: a run ID, `latest`, or a path
     #[arg(long, value_name = "RUN", help_heading = "LLM")]
     pub(crate) replay: Option<String>,
     /// Take the recorded evaluations too when replaying

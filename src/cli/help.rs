@@ -47,6 +47,13 @@ const RARE: [&str; 35] = [
     "width",
 ];
 
+/// Examples for those who see kgen for the first time.
+const FIRST: &[(&str, &str)] = &[
+    ("kgen doctor", "what works on this machine, and how to get the rest"),
+    ("kgen generate --ops relu,add", "kernels from a model, or from a recording without a key"),
+    ("kgen report latest --open", "the result as a page"),
+];
+
 /// Examples of the main commands, each with its purpose.
 const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
     (
@@ -121,6 +128,29 @@ const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
     ),
     ("export", &[("kgen export latest --op softmax --to torch", "softmax.py, to be imported")]),
     (
+        "profile",
+        &[(
+            "kgen profile softmax.cu --op softmax --out profile",
+            "the bottleneck of a kernel, on a GPU",
+        )],
+    ),
+    (
+        "import",
+        &[(
+            "kgen import kernelbench KernelBench --level 1",
+            "op files of KernelBench's first level",
+        )],
+    ),
+    ("doctor", &[("kgen doctor --offline", "without trying what would have to be downloaded")]),
+    (
+        "selftest",
+        &[
+            ("kgen selftest --judge --only softmax/", "wrong and right kernels of one op"),
+            ("kgen selftest --timing", "the clock, on a GPU"),
+        ],
+    ),
+    ("setup", &[("kgen setup", "NVRTC, before it is needed")]),
+    (
         "completions",
         &[
             ("kgen completions bash > ~/.local/share/bash-completion/completions/kgen", "bash"),
@@ -137,7 +167,8 @@ pub(crate) fn complete(command: Command) -> Command {
     let defaults = resolve_with(None, &none, &Overrides::default())
         .map(|resolved| serde_json::to_value(resolved.settings).expect("settings are plain data"));
     let defaults = defaults.expect("a test resolves the embedded defaults");
-    command.after_help(exit_codes::help()).mut_subcommands(|command| {
+    let first = format!("{}\n\n{}", listed(FIRST), exit_codes::help());
+    command.after_long_help(first).mut_subcommands(|command| {
         let examples = EXAMPLES.iter().find(|(name, _)| *name == command.get_name());
         let command = command.mut_args(|arg| explained(arg, &defaults));
         match examples {

@@ -27,6 +27,9 @@ pub(crate) struct FileArgs {
 const DESKTOP_ENV: &[&str] =
     &["DISPLAY", "WAYLAND_DISPLAY", "XAUTHORITY", "BROWSER", "DBUS_SESSION_BUS_ADDRESS", "XDG_*"];
 
+/// Time that opening a file has to fail.
+const PATIENCE: Duration = Duration::from_secs(3);
+
 /// The program of desktops that opens a file as the user prefers.
 const OPENER: &str = "xdg-open";
 
@@ -73,14 +76,16 @@ impl FileArgs {
 /// Opens a file in a browser; where that does not work, the file is there all the same.
 fn open(context: &Context, file: &Path) {
     let is_there = env::PATH.paths().iter().any(|folder| folder.join(OPENER).is_file());
-    // A session of its own: the browser outlives kgen, which ends whatever is left of its children.
     let file = file.canonicalize().unwrap_or_else(|_| file.to_owned());
-    let mut spec =
-        Spec::new("setsid", std::env::temp_dir()).args([OsStr::new("--fork"), OPENER.as_ref()]);
-    spec = spec.args([&file]);
+    // A session of its own: the browser outlives kgen, which ends whatever is left of its children.
+    let line = format!("exec setsid --wait {OPENER} \"$0\" </dev/null >/dev/null 2>&1");
+    let mut spec = Spec::new("sh", std::env::temp_dir());
+    spec = spec.args([OsStr::new("-c"), line.as_ref(), file.as_os_str()]);
     spec.inherit = vec![SYSTEM_ENV, DESKTOP_ENV];
-    spec.deadline = Duration::from_secs(10);
-    if !is_there || kgen_process::run(&spec).is_err() {
+    spec.deadline = PATIENCE;
+    // One that is not over by then is the browser itself.
+    let is_open = |output: kgen_process::Output| output.timed_out || output.status.is_success();
+    if !is_there || !kgen_process::run(&spec).is_ok_and(is_open) {
         context.ui.warn(&format!("no browser was started ({OPENER} is missing or failed)"));
     }
 }

@@ -34,7 +34,7 @@ fn a_run_on_a_gpu_has_its_pictures_and_is_not_touched() {
     files(&folder, &mut before);
     let page = page("generated_kernels/demo-planner");
     files(&folder, &mut after);
-    assert_eq!(before, after);
+    assert!(before == after, "a file of the run was changed");
     assert!(page.starts_with("<!DOCTYPE html>"));
     // Those of `kgen report` as a table: 1.36, 0.28 and 1.51 times as fast as aten.
     for part in [
@@ -77,4 +77,22 @@ fn it_is_written_into_a_file_and_opened_only_as_a_page() {
     assert!(assert.get_output().stdout.is_empty());
     assert!(fs::read_to_string(file).unwrap().starts_with("<!DOCTYPE html>"));
     report(&["generated_kernels/demo", "--open", "--format", "json"]).assert().code(2);
+}
+
+#[test]
+fn the_browser_is_started_with_the_page() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let folder = tempfile::tempdir().unwrap();
+    let (opener, log) = (folder.path().join("xdg-open"), folder.path().join("log"));
+    // It goes on for a while, as a browser does.
+    fs::write(&opener, format!("#!/bin/sh\nsleep 0.3\necho \"$1\" > {}\n", log.display())).unwrap();
+    fs::set_permissions(&opener, fs::Permissions::from_mode(0o755)).unwrap();
+    let file = folder.path().join("run.html");
+    let path = format!("{}:/usr/bin:/bin", folder.path().display());
+    let args = ["generated_kernels/demo", "--open", "--output", file.to_str().unwrap()];
+    let assert = report(&args).env("PATH", path).assert().code(0);
+    let said = String::from_utf8(assert.get_output().stderr.clone()).unwrap();
+    assert!(!said.contains("no browser"), "{said}");
+    let opened = fs::read_to_string(log).unwrap();
+    assert_eq!(opened.trim(), file.canonicalize().unwrap().to_str().unwrap());
 }

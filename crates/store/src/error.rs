@@ -62,6 +62,12 @@ pub enum Error {
         /// Runs with a similar name.
         suggestions: Vec<String>,
     },
+    /// There is no run yet.
+    #[error("there is no run in {}", root.display())]
+    NoRun {
+        /// Where it was looked for.
+        root: PathBuf,
+    },
 }
 
 impl Error {
@@ -105,6 +111,9 @@ impl Error {
                     .find(|dir| dir.join(RUN_JSON).exists() || dir.join(RUN_COPY).exists());
                 let run = run.map_or_else(|| "RUN".to_owned(), |run| run.display().to_string());
                 Some(format!("`kgen check {run} --repair` rebuilds it or sets it aside"))
+            }
+            Self::NoRun { .. } => {
+                Some("`kgen generate` makes one; --output-dir says where runs are kept".to_owned())
             }
             Self::UnknownRun { .. } => Some(
                 "`kgen list runs` shows the runs; a path works too, and --output-dir says where \

@@ -64,7 +64,7 @@ const LATEST: &str = "latest";
 ///
 /// # Errors
 ///
-/// [`Error::UnknownRun`] with similar names, [`Error::NotARun`] for a folder without a run, or
+/// [`Error::UnknownRun`] with similar names, [`Error::NoRun`] where `latest` finds none, [`Error::NotARun`] for a folder without a run, or
 /// [`Error::Io`].
 pub fn find_run(root: &Path, name: &str) -> Result<PathBuf, Error> {
     let by_id = name.parse::<RunId>().ok().map(|id| root.join(id.as_str()));
@@ -78,10 +78,8 @@ pub fn find_run(root: &Path, name: &str) -> Result<PathBuf, Error> {
     if is_run(&by_path) {
         return Ok(by_path);
     }
-    if name == LATEST
-        && let Some(dir) = latest_run(root)?
-    {
-        return Ok(dir);
+    if name == LATEST {
+        return latest_run(root)?.ok_or_else(|| Error::NoRun { root: root.to_owned() });
     }
     if by_path.is_dir() {
         return Err(Error::NotARun { path: by_path });

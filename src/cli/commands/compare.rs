@@ -18,7 +18,7 @@ use crate::{
 /// Put runs beside each other: ops solved, speed, cost, and how much of it is luck
 #[derive(Debug, Args)]
 pub(crate) struct CompareArgs {
-    /// Run IDs or paths of runs' folders; an experiment's folder stands for its runs
+    /// Run IDs, `latest`, or paths of runs' folders; an experiment's folder stands for its runs
     #[arg(value_name = "RUN", required = true)]
     runs: Vec<String>,
     /// Make every run an arm of its own; else runs with equal settings are samples of one

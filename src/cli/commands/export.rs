@@ -20,7 +20,7 @@ use crate::{
 /// Write a run's best kernel of an op as one self-contained Python module
 #[derive(Debug, Args)]
 pub(crate) struct ExportArgs {
-    /// Run ID, or the path of a run's folder
+    /// Run ID, `latest`, or the path of a run's folder
     #[arg(value_name = "RUN")]
     run: String,
     /// Op, for example relu or aten.relu.default

@@ -19,7 +19,7 @@ use crate::cli::{
 /// Go on with a run where it stopped; no stored reply is asked for again
 #[derive(Debug, Args)]
 pub(crate) struct ResumeArgs {
-    /// Run ID, or the path of a run's folder
+    /// Run ID, `latest`, or the path of a run's folder
     #[arg(value_name = "RUN")]
     run: String,
     #[command(flatten)]

@@ -30,7 +30,7 @@ pub(crate) struct RunCommandArgs {
     /// Backend, for example builtin, pregenerated or aten (`kgen list backends` shows all)
     #[arg(long, value_name = "BACKEND", help_heading = "Selection")]
     backend: String,
-    /// Folder of the backends pregenerated and triton, or the ID of a run
+    /// Folder of the backends pregenerated and triton, or a run: its ID, or `latest`
     #[arg(long, value_name = "DIR", help_heading = "Selection")]
     kernels_dir: Option<String>,
     #[command(flatten)]

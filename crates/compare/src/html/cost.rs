@@ -16,8 +16,8 @@ use super::{
 };
 use crate::summary::{ArmSummary, CurvePoint, Estimate};
 
-/// An arm with its price and its quality.
-type Point<'a> = (&'a Key, &'a ArmSummary, Estimate, Estimate);
+/// The key of an arm with its price and its quality.
+type Point<'a> = (&'a Key, Estimate, Estimate);
 
 /// The section.
 pub(crate) fn section(context: &Context<'_>) -> Markup {
@@ -117,7 +117,7 @@ fn scatter(context: &Context<'_>) -> Markup {
     let timed = points(context, &|arm| geomean(arm, first?));
     let is_timed = !timed.is_empty();
     let points = if is_timed { timed } else { points(context, &|arm| arm.correct) };
-    let Some(costs) = log_domain(points.iter().flat_map(|point| ends(&point.2)), &[]) else {
+    let Some(costs) = log_domain(points.iter().flat_map(|point| ends(&point.1)), &[]) else {
         return Markup::default();
     };
     let area = Area { x: (48.0, WIDTH - 10.0), y: (26.0, 206.0) };
@@ -128,7 +128,7 @@ fn scatter(context: &Context<'_>) -> Markup {
     let times = |value: f64| format!("{}×", short_number(value));
     let over = first.map(|(baseline, _)| format!("geomean of speedups over {baseline}, log scale"));
     let over = over.unwrap_or_default();
-    let domain = log_domain(points.iter().flat_map(|point| ends(&point.3)), &[1.0]);
+    let domain = log_domain(points.iter().flat_map(|point| ends(&point.2)), &[1.0]);
     let y = match domain.filter(|_| is_timed) {
         Some(domain) => {
             let scale = Scale::log(domain, area.up());
@@ -155,8 +155,8 @@ fn points<'a>(
     drawn(context)
         .into_iter()
         .map(|index| (&context.keys[index], &context.comparison.arms[index]))
-        .filter_map(|(key, arm)| Some((key, arm, arm.cost_per_solved?, quality(arm)?)))
-        .filter(|(_, _, cost, _)| 0.0 < cost.value)
+        .filter_map(|(key, arm)| Some((key, arm.cost_per_solved?, quality(arm)?)))
+        .filter(|(_, cost, _)| 0.0 < cost.value)
         .collect()
 }
 
@@ -168,16 +168,15 @@ fn ends(estimate: &Estimate) -> impl Iterator<Item = f64> {
 /// Every arm as a mark with its intervals and its name.
 fn crosses(area: &Area, (x, y): (&Scale, &Scale), points: &[Point<'_>]) -> Markup {
     let place = |cost: f64, value: f64| (x.place(cost), y.place(value));
-    let wishes: Vec<f64> =
-        points.iter().map(|(_, _, _, value)| y.place(value.value) - 7.0).collect();
+    let wishes: Vec<f64> = points.iter().map(|(_, _, value)| y.place(value.value) - 7.0).collect();
     let heights = spread(&wishes, LINE, (area.y.0, area.y.1 - LINE));
     html! {
-        @for ((key, arm, cost, value), height) in points.iter().zip(heights) {
+        @for ((key, cost, value), height) in points.iter().zip(heights) {
             @let at = place(cost.value, value.value);
             // Names of points on the right half go to the left of them, where there is room.
             @let is_left = at.0 < f64::midpoint(area.x.0, area.x.1);
             @let (class, away) = if is_left { ("name", 7.0) } else { ("name end", -7.0) };
-            (plot::group(key, &arm.name, &html! {
+            (plot::group(key, &html! {
                 @if let Some(span) = cost.interval() {
                     (plot::path("whisker", &span.map(|cost| place(cost, value.value))))
                 }

@@ -93,7 +93,7 @@ pub(crate) fn series<'a>(
         .into_iter()
         .map(|index| {
             let arm = &context.comparison.arms[index];
-            Series { key: &context.keys[index], name: &arm.name, points: points(arm) }
+            Series { key: &context.keys[index], points: points(arm) }
         })
         .filter(|one| !one.points.is_empty())
         .collect()

@@ -58,7 +58,7 @@ pub(crate) fn attempts<'a>(context: &Context<'a>, texts: &Texts<'a>) -> Markup {
                     {
                         @let arm = of_arm[0].arm;
                         @if !context.is_one_run {
-                            h4 { (context.keys[arm].swatch()) (context.arms[arm].name) }
+                            h4 { (context.keys[arm].named()) }
                         }
                         @for sample in of_arm {
                             (one_sample(context, texts, sample, &mut rows_left))

@@ -17,8 +17,8 @@ pub(crate) fn table(context: &Context<'_>) -> Markup {
     let head = html! {
         tr {
             th scope="col" { "Op" }
-            @for (key, arm) in context.summaries() {
-                th scope="col" title=(arm.name) { (key.named()) }
+            @for key in &context.keys {
+                th scope="col" { (key.named()) }
             }
         }
     };

@@ -64,7 +64,7 @@ fn row(key: &Key, arm: &ArmSummary, about: Option<Measured<'_>>) -> Markup {
     let speed = about.and_then(|about| speeds_of(arm, about)).map(|speeds| &speeds.long);
     html! {
         tr {
-            th scope="row" data-v=(arm.name) {
+            th scope="row" data-v=(key.letter) {
                 (key.named())
                 small.own { (device) }
                 span.own { @for word in arm.marks.words() { " " span.tag { (word) } } }
@@ -134,7 +134,7 @@ fn baselines(context: &Context<'_>) -> Markup {
     let row = |key: &Key, arm: &ArmSummary, cases: &str| {
         html! {
             tr {
-                th scope="row" title=(arm.name) { (key.named()) }
+                th scope="row" { (key.named()) }
                 td.text { (cases) }
                 @for about in &measured {
                     @match speeds_of(arm, *about) {
@@ -191,7 +191,7 @@ pub(crate) fn compared(context: &Context<'_>) -> Markup {
     let rows = html! {
         @for (key, arm) in context.summaries() {
             tr {
-                th scope="row" data-v=(arm.name) { (key.named()) }
+                th scope="row" data-v=(key.letter) { (key.named()) }
                 @for fact in differing {
                     td.text { (arm.fact(fact).unwrap_or("–")) }
                 }

@@ -88,7 +88,7 @@ fn strips(context: &Context<'_>, nth: usize, about: Measured<'_>, domain: (f64, 
         @for (row, (key, arm, speeds)) in rows.iter().enumerate() {
             @let top = area.y.0 + ROW * row as f64;
             @let counts = format!("{} of {} ops", speeds.long.ops.len(), arm.n_ops);
-            (plot::group(key, &arm.name, &html! {
+            (plot::group(key, &html! {
                 (plot::label("name", (area.x.0, top + 11.0), &key.label()))
                 (plot::label("tick end", (area.x.1, top + 11.0), &counts))
                 (dots(&scale, top + 25.0, &speeds.long.ops))

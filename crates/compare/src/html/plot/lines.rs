@@ -23,7 +23,6 @@ const MOST_MARKS: usize = 12;
 /// The estimates of one arm.
 pub(crate) struct Series<'a> {
     pub(crate) key: &'a Key,
-    pub(crate) name: &'a str,
     /// Places on the horizontal axis with the estimates there, ascending.
     pub(crate) points: Vec<(f64, Estimate)>,
 }
@@ -55,11 +54,11 @@ pub(crate) fn figure(
         @for one in series {
             @let places = places_of(one, &place);
             @let marked = if places.len() <= MOST_MARKS { 0 } else { places.len() - 1 };
-            (group(one.key, one.name, &html! {
+            (group(one.key, &html! {
                 (path("line", &places))
                 @for (at, point) in places.iter().zip(&one.points).skip(marked) {
                     @let (value, place) = ((y.show)(point.1.value), (x.show)(point.0));
-                    (mark(one.key, *at, &format!("{}: {value} at {place}", one.name)))
+                    (mark(one.key, *at, &format!("{}: {value} at {place}", one.key.letter)))
                 }
                 @if let (Some((at, end)), false) = (one.points.last(), has_bands)
                     && let Some(ends) = end.interval() {

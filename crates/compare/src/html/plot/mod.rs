@@ -130,8 +130,8 @@ pub(crate) fn label(class: &str, at: (f64, f64), text: &str) -> Markup {
 }
 
 /// The group of an arm, which has its colour, its dashes, and a name that a pointer shows.
-pub(crate) fn group(key: &Key, name: &str, drawing: &Markup) -> Markup {
-    html! { g class=(key.class()) { title { (name) } (drawing) } }
+pub(crate) fn group(key: &Key, drawing: &Markup) -> Markup {
+    html! { g class=(key.class()) { title { (key.label()) } (drawing) } }
 }
 
 /// The mark of an arm; `title` is shown under a pointer, and may be empty.
