@@ -156,7 +156,11 @@ fn files_that_are_wrong_are_3_and_named() {
         (&["list", "--config", "none.toml"][..], &["failed to read config file `none.toml`"][..]),
         (
             &["list", "--config", "typo.toml"],
-            &["unknown setting `run.max_atempts`", "typo.toml", "did you mean `run.max_attempts`"],
+            &[
+                "unknown setting `run.max_atempts`",
+                "typo.toml",
+                "did you mean `max_attempts`? It lives in `[run]`",
+            ],
         ),
         (&["list", "--config", "torn.toml"], &["`torn.toml` is not valid TOML", "caused by: "]),
         (&["list", "--config", "kind.toml"], &["`llm.max_tokens`", "an integer", "`many`"]),
@@ -202,7 +206,12 @@ fn a_folder_of_baselines_that_is_not_there_is_3() {
 fn a_config_file_beside_the_user_is_read_and_a_stray_variable_is_reported() {
     let folder = folder();
     fs::write(folder.path().join("config.toml"), "[run]\nsede = 3\n").unwrap();
-    fails(folder.path(), &["list"], 3, &["unknown setting `run.sede`", "`run.seed`"]);
+    fails(
+        folder.path(),
+        &["list"],
+        3,
+        &["unknown setting `run.sede`", "did you mean `seed`? It lives in `[run]`"],
+    );
     fs::remove_file(folder.path().join("config.toml")).unwrap();
     let assert =
         kgen(folder.path()).args(["list", "suites"]).env("KGEN_RUN_SEDE", "1").assert().code(0);

@@ -48,6 +48,8 @@ pub enum Kind {
     Device,
     /// `adaptive`, `off` or a number of tokens.
     Thinking,
+    /// A table of anything.
+    Table,
     /// One of these words.
     OneOf(&'static [&'static str]),
 }
@@ -205,6 +207,7 @@ impl Kind {
             Self::Thinking => "adaptive, off or a number of tokens".to_owned(),
             Self::Bytes => "a number of bytes such as 64MiB".to_owned(),
             Self::Device => "auto, emu, cuda or cuda:N,cuda:M".to_owned(),
+            Self::Table => "a table".to_owned(),
             Self::OneOf(words) => match words.split_last() {
                 Some((last, rest)) if !rest.is_empty() => format!("{} or {last}", rest.join(", ")),
                 Some((only, _)) => (*only).to_owned(),
@@ -238,6 +241,7 @@ impl Kind {
                 _ => return None,
             }),
             Self::List | Self::DTypes | Self::Feedback => list(),
+            Self::Table => return None,
         };
         self.check(value)
     }
@@ -278,6 +282,7 @@ impl Kind {
             Self::Feedback => feedback(&value),
             Self::Thinking => thinking(&value).map(toml::Value::String),
             Self::Device => value.as_str()?.parse::<DeviceChoice>().is_ok().then_some(value),
+            Self::Table => value.is_table().then_some(value),
             Self::OneOf(words) => words.contains(&value.as_str()?).then_some(value),
         }
     }

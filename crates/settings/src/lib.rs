@@ -8,10 +8,12 @@ mod device;
 pub mod env;
 pub mod experiment;
 pub mod keys;
+mod named;
 mod resolve;
 mod search;
 #[cfg(test)]
 mod tests;
+mod unknown;
 
 use std::{collections::BTreeMap, path::PathBuf};
 

@@ -7,6 +7,8 @@ use toml::{Table, Value};
 use super::{
     Settings, env,
     keys::{self, KEYS, Key, Kind},
+    named::{self, NAMED, Wrong},
+    unknown,
 };
 
 /// The commented defaults: the reference of all settings.
@@ -26,11 +28,11 @@ pub enum Error {
     UnknownKey {
         key: String,
         path: PathBuf,
-        /// Settings with a similar name.
-        near: Vec<String>,
+        /// The nearest setting that exists, with the section it lives in.
+        advice: String,
     },
     /// A value of the wrong kind.
-    #[error("`{key}` ({origin}) must be {expected}, not `{got}`")]
+    #[error("`{key}` ({origin}) must be {expected}, not {got}")]
     BadValue {
         key: String,
         /// File, variable or flag.
@@ -48,10 +50,8 @@ impl Error {
     #[must_use]
     pub fn hint(&self) -> Option<String> {
         match self {
-            Self::UnknownKey { near, .. } if !near.is_empty() => {
-                Some(format!("did you mean `{}`?", near.join("` or `")))
-            }
-            Self::UnknownKey { .. } | Self::Shape(_) => {
+            Self::UnknownKey { advice, .. } => Some(advice.clone()),
+            Self::Shape(_) => {
                 Some("config.toml in kgen's repository documents every setting".to_owned())
             }
             Self::Read { .. } | Self::Parse { .. } => {
@@ -139,7 +139,8 @@ pub fn resolve_with(
     }
     for key in KEYS {
         if let Some(text) = variable(key.env) {
-            let bad = || bad_value(key, format!("variable {}", key.env), &text);
+            let origin = format!("variable {}", key.env);
+            let bad = || bad_value(key.path, key.kind, origin, format!("`{text}`"));
             put(&mut merged, key.path, key.kind.parse(&text).ok_or_else(bad)?);
         }
     }
@@ -181,18 +182,43 @@ impl Settings {
 fn put_flags(table: &mut Table, flags: &Overrides) -> Result<(), Error> {
     for (key, value) in &flags.0 {
         let origin = format!("flag --{}", key.flag.unwrap_or(key.path));
-        let bad = || bad_value(key, origin, value);
+        let bad = || bad_value(key.path, key.kind, origin, shown(key.kind, value));
         put(table, key.path, key.kind.check(value.clone()).ok_or_else(bad)?);
     }
     Ok(())
 }
 
-fn bad_value(key: &Key, origin: String, got: &impl ToString) -> Error {
-    Error::BadValue {
-        key: key.path.to_owned(),
-        origin,
-        expected: key.kind.expected(),
-        got: got.to_string().trim_matches('"').to_owned(),
+fn bad_value(path: &str, kind: Kind, origin: String, got: String) -> Error {
+    Error::BadValue { key: path.to_owned(), origin, expected: kind.expected(), got }
+}
+
+/// Returns a value for an error: a text is called one where something else is expected, as `"3"` is no
+/// number.
+fn shown(kind: Kind, value: &Value) -> String {
+    let is_other = match kind {
+        Kind::Int(_)
+        | Kind::Positive
+        | Kind::Number
+        | Kind::Bool
+        | Kind::List
+        | Kind::DTypes
+        | Kind::Table => true,
+        Kind::Text
+        | Kind::Path
+        | Kind::NameOrPath
+        | Kind::Run
+        | Kind::Seconds
+        | Kind::Feedback
+        | Kind::Bytes
+        | Kind::Device
+        | Kind::Thinking
+        | Kind::OneOf(_) => false,
+    };
+    match value {
+        Value::String(text) if is_other => format!("the text `{text}`"),
+        Value::String(text) => format!("`{text}`"),
+        Value::Table(_) => "a table".to_owned(),
+        value => format!("`{value}`"),
     }
 }
 
@@ -200,23 +226,27 @@ fn bad_value(key: &Key, origin: String, got: &impl ToString) -> Error {
 fn merge_file(merged: &mut Table, table: Table, path: &Path) -> Result<(), Error> {
     let folder = path.parent().unwrap_or(Path::new(""));
     for (name, value) in flatten(table) {
+        let origin = format!("in {}", path.display());
+        let not_known =
+            |key: String, advice: String| Error::UnknownKey { key, path: path.to_owned(), advice };
         if NAMED.contains(&name.as_str()) {
+            named::check(&name, &value).map_err(|wrong| match wrong {
+                Wrong::Unknown { key, advice } => not_known(key, advice),
+                Wrong::Value { key, kind, got } => bad_value(&key, kind, origin, shown(kind, &got)),
+            })?;
             put(merged, &name, value);
             continue;
         }
         let Some(key) = keys::find(&name) else {
-            return Err(Error::UnknownKey { near: near(&name), key: name, path: path.to_owned() });
+            let advice = unknown::advice(&name.split('.').collect::<Vec<_>>());
+            return Err(not_known(name, advice));
         };
-        let origin = format!("in {}", path.display());
-        let bad = bad_value(key, origin, &value);
+        let bad = bad_value(key.path, key.kind, origin, shown(key.kind, &value));
         let value = key.kind.check(value).ok_or(bad)?;
         put(merged, &name, relative_to(key.kind, folder, value));
     }
     Ok(())
 }
-
-/// Tables whose entries the user names.
-const NAMED: [&str; 2] = ["providers", "models"];
 
 /// Lists the leaves of a table by their dotted paths; a table with names of the user is one leaf:
 /// such names may hold dots.
@@ -276,6 +306,7 @@ fn relative_to(kind: Kind, folder: &Path, value: Value) -> Value {
         | Kind::Feedback
         | Kind::Thinking
         | Kind::Device
+        | Kind::Table
         | Kind::OneOf(_) => false,
     };
     match value.as_str() {
@@ -287,19 +318,6 @@ fn relative_to(kind: Kind, folder: &Path, value: Value) -> Value {
 /// Returns whether a suite's name is the path of a file.
 fn has_toml_extension(text: &str) -> bool {
     Path::new(text).extension().is_some_and(|extension| extension == "toml")
-}
-
-/// Returns the settings whose name resembles `name`, with or without its section.
-fn near(name: &str) -> Vec<String> {
-    let last = |path: &'static str| path.rsplit('.').next().unwrap_or_default();
-    let own = name.rsplit('.').next().unwrap_or_default();
-    let mut near = kgen_ops::near(name, KEYS.iter().map(|key| key.path), 2);
-    let named = kgen_ops::nearest(own, KEYS.iter().map(|key| last(key.path)));
-    near.extend(KEYS.iter().map(|key| key.path).filter(|path| named == Some(last(path))));
-    near.sort_by_key(|path| named != Some(last(path)));
-    near.dedup();
-    near.truncate(2);
-    near.into_iter().map(str::to_owned).collect()
 }
 
 fn stray_variables(names: Vec<String>) -> Vec<String> {
