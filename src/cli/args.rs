@@ -17,6 +17,9 @@ pub(crate) struct GlobalArgs {
     /// Say more; twice for debugging
     #[arg(short, long, global = true, action = ArgAction::Count, help_heading = "Global options")]
     pub(crate) verbose: u8,
+    /// Print tables with all columns, wider than the terminal
+    #[arg(long, global = true, help_heading = "Global options")]
+    pub(crate) wide: bool,
     /// Print nothing but data and errors
     #[arg(short, long, global = true, conflicts_with = "verbose", help_heading = "Global options")]
     pub(crate) quiet: bool,

@@ -2,9 +2,11 @@
 
 mod args;
 mod backends;
+mod board;
 mod budget;
 mod bundled;
 mod commands;
+mod diagnostics;
 mod errors;
 pub mod exit_codes;
 mod help;
@@ -26,7 +28,7 @@ use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 pub use errors::CommandError;
 use exit_codes::Exit;
-use kgen_settings::{Overrides, Resolved, env};
+use kgen_settings::{Overrides, Resolved};
 use ui::Ui;
 
 /// Turn an operator into a CUDA kernel that is proven correct and measured.
@@ -112,8 +114,9 @@ pub fn main() -> ExitCode {
             return if error.use_stderr() { Exit::Usage } else { Exit::Ok }.into();
         }
     };
-    start_diagnostics(cli.global.verbose);
-    let context = Context { ui: Ui::new(cli.global.verbosity()), config: cli.global.config };
+    let ui = Ui::new(cli.global.verbosity(), cli.global.wide);
+    diagnostics::start(&ui, cli.global.verbose);
+    let context = Context { ui, config: cli.global.config };
     let result = match cli.command {
         Command::Worker(args) => return commands::worker::run(&args),
         command => dispatch(&context, command),
@@ -150,18 +153,4 @@ fn dispatch(context: &Context, command: Command) -> Result<Exit, CommandError> {
         Command::Man(args) => commands::man::run(context, &args),
         Command::Worker(_) => unreachable!("a worker is started before"),
     }
-}
-
-/// Sends the diagnostics that `KGEN_LOG` or `-vv` ask for to standard error.
-fn start_diagnostics(verbose: u8) {
-    let default = if verbose >= 2 { "kgen=debug" } else { "warn" };
-    let filter = env::KGEN_LOG.text().unwrap_or_else(|| default.to_owned());
-    let color =
-        env::NO_COLOR.os().is_none() && std::io::IsTerminal::is_terminal(&std::io::stderr());
-    let subscriber = tracing_subscriber::fmt()
-        .with_env_filter(tracing_subscriber::EnvFilter::new(filter))
-        .with_writer(std::io::stderr)
-        .with_ansi(color)
-        .finish();
-    tracing::subscriber::set_global_default(subscriber).expect("it is set once, at the start");
 }

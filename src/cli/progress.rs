@@ -1,28 +1,37 @@
 //! Shows on standard error how a run goes: bars on a terminal, lines everywhere.
 
-use std::collections::BTreeMap;
-
 use indicatif::ProgressBar;
 use kgen_agent::{Event, OpEnd, PromptMatch};
-use kgen_record::{AttemptId, Stage, Verdict};
+use kgen_record::{AttemptId, Spend, Stage, Verdict};
 use kgen_store::{AttemptRecord, Purpose};
 use tokio::sync::mpsc::UnboundedReceiver;
 
-use super::ui::Ui;
-use crate::report::{cost_text, speedup_text, usd_text};
+use super::{board::Board, session::plural, ui::Ui};
+use crate::report::{Screen, cases_text, cost_text, speedup_text, tone, usd_text};
 
 pub(crate) struct Progress {
     ui: Ui,
     total: ProgressBar,
-    ops: BTreeMap<String, ProgressBar>,
+    /// The lines below it.
+    lines: ProgressBar,
+    board: Board,
+    n_attempts: usize,
+    spend: Spend,
     n_differing: usize,
 }
 
 impl Progress {
     /// Returns the display of a run over so many ops.
     pub(crate) fn new(ui: &Ui, n_ops: usize) -> Self {
-        let total = ui.bar(n_ops as u64, "ops");
-        Self { ui: ui.clone(), total, ops: BTreeMap::new(), n_differing: 0 }
+        Self {
+            ui: ui.clone(),
+            total: ui.run_bar(n_ops as u64),
+            lines: ui.lines_bar(),
+            board: Board::default(),
+            n_attempts: 0,
+            spend: Spend::default(),
+            n_differing: 0,
+        }
     }
 
     /// Shows events until the run is over; returns how many recorded replies answered another
@@ -30,20 +39,16 @@ impl Progress {
     pub(crate) async fn follow(mut self, mut events: UnboundedReceiver<Event>) -> usize {
         while let Some(event) = events.recv().await {
             self.show(event);
+            self.lines.set_message(self.board.lines(self.ui.notes()).join("\n"));
         }
-        for bar in self.ops.values() {
-            bar.finish_and_clear();
-        }
+        self.lines.finish_and_clear();
         self.total.finish_and_clear();
         self.n_differing
     }
 
     fn show(&mut self, event: Event) {
         match event {
-            Event::OpStarted { op } => {
-                let bar = self.ui.spinner(&op);
-                self.ops.insert(op, bar);
-            }
+            Event::OpStarted { op } => self.board.start(&op),
             Event::AttemptStarted { attempt, purpose } => {
                 let what = match purpose {
                     Purpose::Initial => "first try",
@@ -74,7 +79,11 @@ impl Progress {
             Event::Evaluating { attempt, stage } => self.message(&attempt, stage.name()),
             Event::AttemptDone { attempt, record, reason } => {
                 let reason = reason.map_or(String::new(), |reason| format!(": {reason}"));
-                self.ui.note(&format!("{}{reason}", attempt_line(&attempt, &record)));
+                let line = attempt_line(&attempt, &record, self.ui.notes());
+                self.ui.note(&format!("{line}{reason}"));
+                self.n_attempts += 1;
+                self.spend += record.spend;
+                self.total.set_message(totals(self.n_attempts, &self.spend));
             }
             Event::Confirming { attempt } => self.message(&attempt, "judged again, fresh seeds"),
             Event::Confirmed { attempt, passed } => {
@@ -90,39 +99,37 @@ impl Progress {
                 if let OpEnd::Failed { message } = &outcome.end {
                     self.ui.warn(&format!("{} is left unfinished: {message}", outcome.op));
                 }
-                if let Some(bar) = self.ops.remove(&outcome.op) {
-                    bar.finish_and_clear();
-                }
+                self.board.finish(&outcome.op);
                 self.total.inc(1);
             }
         }
     }
 
-    fn message(&self, attempt: &AttemptId, what: &str) {
-        // The key is the op's name but for overloads that are not the canonical one.
-        let bar = self.ops.get(&attempt.op.0).or_else(|| self.ops.values().next());
-        if let Some(bar) = bar {
-            bar.set_message(format!("attempt {}: {what}", attempt.number));
-        }
+    fn message(&mut self, attempt: &AttemptId, what: &str) {
+        self.board.set(&attempt.op.0, format!("attempt {}: {what}", attempt.number));
     }
 }
 
+/// Returns the attempts so far and their cost, to follow the time that is left.
+fn totals(n_attempts: usize, spend: &Spend) -> String {
+    let cost = cost_text(spend).map_or_else(String::new, |cost| format!(", {cost}"));
+    format!(", {}{cost}", plural(n_attempts, "attempt"))
+}
+
 /// Returns in a line the outcome of an attempt.
-fn attempt_line(attempt: &AttemptId, record: &AttemptRecord) -> String {
+fn attempt_line(attempt: &AttemptId, record: &AttemptRecord, screen: Screen) -> String {
     let counts = record.counts;
-    let cases = if counts.cases == 0 {
-        String::new()
-    } else {
-        format!(" {}/{}", counts.passed, counts.cases)
-    };
+    let cases = cases_text(&counts).map_or_else(String::new, |cases| format!(" {cases}"));
+    let painted = |text: String| screen.paint(tone(Some(record.verdict)), &text);
     let verdict = if record.verdict == Verdict::Passed {
         let unreached = match counts.unreached {
             0 => String::new(),
+            1 => ", 1 line unreached".to_owned(),
             n => format!(", {n} lines unreached"),
         };
-        format!("passed on {}{cases}{unreached}", record.level)
+        format!("{}{cases}{unreached}", painted(format!("passed on {}", record.level)))
     } else {
-        format!("{}{cases} ({})", record.verdict, record.level)
+        format!("{}{cases}", painted(format!("{} ({})", record.verdict, record.level)))
     };
     let speedup = match &record.speedup {
         Some(speedup) => format!(", {}", speedup_text(Some(speedup))),

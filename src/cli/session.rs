@@ -445,21 +445,22 @@ fn finish(context: &Context, done: Done, signals: &SignalListener) -> Result<Exi
     summary.split = Some(split);
     match job.format {
         Format::Json => ui::json(ui, &summary)?,
-        Format::Table => ui.data(&report::tables(&summary))?,
+        Format::Table => ui.data(&report::tables(&summary, ui.screen()))?,
     }
-    let without = match job.selection.n_without_kernel {
-        0 => String::new(),
-        n => format!("; {} without a kernel", plural(n, "op")),
-    };
-    ui.note(&(report::totals_line(&summary) + &without));
+    for line in report::result_lines(&summary) {
+        ui.note(&line);
+    }
+    if job.selection.n_without_kernel > 0 {
+        ui.note(&format!("{} without a kernel", plural(job.selection.n_without_kernel, "op")));
+    }
     if let Some(spend) = report::spend_line(&summary) {
         ui.note(&spend);
     }
     if let Some(python) = report::python_text(&summary) {
-        ui.note(&python);
+        ui.detail(&python);
     }
     if split.evaluations > 0 {
-        ui.note(&split.describe());
+        ui.detail(&split.describe());
     }
     let name = dir.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
     let is_default = job.settings.run.output_dir == Path::new("generated_kernels");

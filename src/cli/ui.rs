@@ -2,10 +2,12 @@
 
 use std::io::{self, IsTerminal, Write};
 
-use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
+use console::Term;
+use indicatif::{MultiProgress, ProgressBar, ProgressState, ProgressStyle};
 use kgen_settings::env;
 
 use super::{CommandError, exit_codes::Exit};
+use crate::report::{Screen, Tone};
 
 /// How talkative kgen is on standard error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -19,16 +21,52 @@ pub(crate) enum Verbosity {
 #[derive(Debug, Clone)]
 pub(crate) struct Ui {
     verbosity: Verbosity,
+    /// Where standard output goes.
+    out: Screen,
+    /// Where standard error goes.
+    err: Screen,
     bars: Option<MultiProgress>,
 }
 
 impl Ui {
-    /// Returns a printer; progress bars only where standard error is a terminal that can do them.
+    /// Returns a printer; progress bars only where standard error is a terminal that can do them. Where
+    /// `wide`, tables are as wide on a terminal as in a pipe.
     #[must_use]
-    pub(crate) fn new(verbosity: Verbosity) -> Self {
+    pub(crate) fn new(verbosity: Verbosity, wide: bool) -> Self {
         let dumb = env::TERM.text().is_some_and(|term| term == "dumb");
         let bars = io::stderr().is_terminal() && !dumb && verbosity != Verbosity::Quiet;
-        Self { verbosity, bars: bars.then(MultiProgress::new) }
+        let out = Screen { width: width_of(&Term::stdout()), color: has_color(&io::stdout()) };
+        Self {
+            verbosity,
+            out: if wide { Screen { width: None, ..out } } else { out },
+            err: Screen { width: width_of(&Term::stderr()), color: has_color(&io::stderr()) },
+            bars: bars.then(MultiProgress::new),
+        }
+    }
+
+    /// Returns whether details are asked for.
+    pub(crate) fn is_verbose(&self) -> bool {
+        self.verbosity >= Verbosity::Verbose
+    }
+
+    /// Returns the place of tables and texts: standard output.
+    pub(crate) const fn screen(&self) -> Screen {
+        self.out
+    }
+
+    /// Returns the place of notes: standard error.
+    pub(crate) const fn notes(&self) -> Screen {
+        self.err
+    }
+
+    /// Prints text for people to standard output, a line end added; long lines are broken between words
+    /// on a terminal.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::data`].
+    pub(crate) fn text(&self, text: &str) -> Result<(), CommandError> {
+        self.data(&self.out.wrap(text))
     }
 
     /// Prints data to standard output, a line end added.
@@ -64,7 +102,7 @@ impl Ui {
     /// Prints a warning to standard error.
     pub(crate) fn warn(&self, text: &str) {
         if self.verbosity >= Verbosity::Normal {
-            self.line(&format!("warning: {text}"));
+            self.line(&format!("{} {text}", self.err.paint(Tone::Open, "warning:")));
         }
     }
 
@@ -75,11 +113,14 @@ impl Ui {
 
     /// Prints a failure to standard error.
     pub(crate) fn error(&self, error: &CommandError) {
-        self.line(&error.render());
+        let text = error.render();
+        let message = text.strip_prefix("error:").unwrap_or(&text);
+        self.line(&format!("{}{message}", self.err.paint(Tone::Bad, "error:")));
     }
 
     /// Prints a line to standard error, above the progress bars.
     fn line(&self, text: &str) {
+        let text = self.err.wrap(text);
         let print = || {
             // Nobody reads when standard error is gone.
             drop(writeln!(io::stderr().lock(), "{text}"));
@@ -113,6 +154,23 @@ impl Ui {
         bar
     }
 
+    /// Returns the line of a run's progress; hidden where there are no bars.
+    #[must_use]
+    pub(crate) fn run_bar(&self, n_ops: u64) -> ProgressBar {
+        let template = "{prefix} [{bar:16}] {pos}/{len}, {elapsed}, {left}{wide_msg}";
+        let style = ProgressStyle::with_template(template);
+        let style = style.map(|style| style.with_key("left", time_left));
+        let bar = self.styled(ProgressBar::new(n_ops), style, "ops");
+        bar.enable_steady_tick(std::time::Duration::from_secs(1));
+        bar
+    }
+
+    /// Returns a place for lines below the other bars; hidden where there are no bars.
+    #[must_use]
+    pub(crate) fn lines_bar(&self) -> ProgressBar {
+        self.styled(ProgressBar::new_spinner(), ProgressStyle::with_template("{msg}"), "")
+    }
+
     fn styled(
         &self,
         bar: ProgressBar,
@@ -125,6 +183,37 @@ impl Ui {
         bar.set_prefix(label.to_owned());
         bar
     }
+}
+
+/// Writes an estimate of the time that is left, from the ops that are done.
+fn time_left(state: &ProgressState, out: &mut dyn std::fmt::Write) {
+    let (done, all) = (state.pos(), state.len().unwrap_or_default());
+    let written = match (done, all.saturating_sub(done)) {
+        (0, _) => out.write_str("time left unknown"),
+        (_, 0) => out.write_str("nothing left"),
+        (done, left) => {
+            let each = state.elapsed() / u32::try_from(done).unwrap_or(u32::MAX);
+            let left = each * u32::try_from(left).unwrap_or(u32::MAX);
+            write!(out, "about {} left", indicatif::HumanDuration(left))
+        }
+    };
+    written.expect("a progress bar takes any text");
+}
+
+/// Returns the columns of a terminal; `None` where it is none: nothing is cut in a file or a pipe.
+fn width_of(terminal: &Term) -> Option<usize> {
+    let asked = env::COLUMNS.text().and_then(|text| text.parse().ok()).filter(|n| 0 < *n);
+    let reported = || terminal.size_checked().map(|(_, columns)| usize::from(columns));
+    terminal.is_term().then(|| asked.or_else(reported).unwrap_or(USUAL_WIDTH))
+}
+
+/// Columns of a terminal that does not report them.
+const USUAL_WIDTH: usize = 80;
+
+/// Returns whether a stream is a terminal that colours are asked for on.
+fn has_color(stream: &impl IsTerminal) -> bool {
+    let dumb = env::TERM.text().is_some_and(|term| term == "dumb");
+    stream.is_terminal() && env::NO_COLOR.os().is_none() && !dumb
 }
 
 /// How a table is printed.

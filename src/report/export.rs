@@ -12,6 +12,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::{
+    digits::significant,
     gpus::gpu_of,
     summary::{OpSummary, Summary, attempt_id, ratio, reported_timings},
 };
@@ -259,7 +260,8 @@ const COLUMNS: &[&str] = &[
     "library_use",
 ];
 
-/// Returns `operator_summary.csv`; a value that was not measured is an empty cell.
+/// Returns `operator_summary.csv`; a value that was not measured is an empty cell, and one that was has
+/// four significant digits: the records have all of them.
 #[must_use]
 pub fn operator_summary(summary: &Summary) -> String {
     let mut text = COLUMNS.join(",") + "\n";
@@ -271,7 +273,7 @@ pub fn operator_summary(summary: &Summary) -> String {
 }
 
 fn cells(op: &OpSummary, device: &str) -> Vec<String> {
-    let number = |value: Option<f64>| value.map(|value| value.to_string()).unwrap_or_default();
+    let number = |value: Option<f64>| value.map(significant).unwrap_or_default();
     let correctness = op.counts.cases - op.counts.skipped;
     let rate = (correctness > 0).then(|| ratio(op.counts.passed, correctness));
     vec![
@@ -316,7 +318,7 @@ fn spend_cells(spend: &Spend) -> Vec<String> {
     let counted = |text: String| if 0 < spend.calls { text } else { String::new() };
     let tokens = |n: u64| if 0 < spend.tokens() { n.to_string() } else { String::new() };
     let cost = |usd: f64| match spend.cost() {
-        Some(_) => counted(usd.to_string()),
+        Some(_) => counted(significant(usd)),
         None => String::new(),
     };
     vec![
@@ -325,7 +327,7 @@ fn spend_cells(spend: &Spend) -> Vec<String> {
         tokens(spend.cache_read_tokens),
         tokens(spend.output_tokens),
         tokens(spend.reasoning_tokens),
-        counted(spend.seconds.to_string()),
+        counted(significant(spend.seconds)),
         cost(spend.usd),
         cost(spend.charged_usd()),
         counted(spend.unpriced.to_string()),

@@ -61,7 +61,11 @@ pub fn gpu_table(summary: &Summary) -> Option<TextTable> {
     if summary.gpus.len() < 2 {
         return None;
     }
-    let mut table = TextTable::new(&["GPU", "name", ">ops", ">passed", "speedup"]);
+    let mut table = TextTable::new(&["GPU", "name", ">ops", ">passed", "speedup"]).yielding(&[
+        ("name", 10),
+        ("ops", 0),
+        ("GPU", 12),
+    ]);
     for GpuSummary { gpu, ops, n_passed, speedups } in &summary.gpus {
         table.row(vec![
             gpu.uuid.clone(),
@@ -108,6 +112,6 @@ mod tests {
 
         ops.push(op("mm", Some(("NVIDIA L4", "GPU-c")), 100.0));
         let text = mean_speedup_text(&mean_speedups(&ops));
-        assert_eq!(text, "4.00x vs aten on NVIDIA H200, 100.00x vs aten on NVIDIA L4");
+        assert_eq!(text, "4.00x vs aten on NVIDIA H200, 100.0x vs aten on NVIDIA L4");
     }
 }

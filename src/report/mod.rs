@@ -3,12 +3,16 @@
 //! Everything here is derived from a run's files and can be made again at any time. A number stands
 //! here only if it was measured: an op that failed or was not timed has no speedup, never 1.0.
 
+mod chart;
 pub mod compare;
+mod digits;
 mod export;
 mod gpus;
 mod kernelbench;
 mod page;
+mod op_table;
 mod scores;
+mod screen;
 mod spend;
 mod summary;
 mod table;
@@ -20,13 +24,14 @@ pub use export::{Results, full_results, operator_summary};
 pub use gpus::{GpuId, GpuSummary, gpu_table};
 pub use kernelbench::{EvalResults, KernelBenchError, eval_results};
 pub use page::page;
+pub use op_table::{cases_text, op_table, speedup_text, tables, tone, verdict_text};
 pub use scores::{FastShares, MeanSpeedup, score_table};
+pub use screen::{Screen, Tone};
 pub use spend::{AttemptSpend, cost_text, spend_line, spend_table, usd_text};
 pub use summary::{OpSummary, Summary, summarise};
 pub use table::TextTable;
 pub use text::{
-    NOT_MEASURED, mean_speedup_text, op_table, overall, python_text, readme, speedup_text, tables,
-    totals_line, verdict_text,
+    NOT_MEASURED, mean_speedup_text, overall, python_text, readme, result_lines, totals_line,
 };
 
 use kgen_store::{Run, RunStore, TopFile};

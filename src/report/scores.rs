@@ -8,6 +8,7 @@ use serde::Serialize;
 
 use super::{
     TextTable,
+    digits::factor,
     summary::{OpSummary, Summary},
     text::NOT_MEASURED,
 };
@@ -164,7 +165,10 @@ pub fn score_table(summary: &Summary) -> Option<TextTable> {
     let mut headers = vec!["over".to_owned()];
     headers.extend(first.shares.iter().map(|fast| format!("fast_{}", fast.p)));
     headers.extend(["geomean", "median", ">ops timed"].map(str::to_owned));
-    let mut table = TextTable::new(&headers.iter().map(String::as_str).collect::<Vec<_>>());
+    let headers: Vec<&str> = headers.iter().map(String::as_str).collect();
+    let fast = headers.iter().copied().filter(|header| header.starts_with("fast_")).rev();
+    let yielding: Vec<_> = fast.chain(["median"]).map(|header| (header, 0)).collect();
+    let mut table = TextTable::new(&headers).yielding(&yielding);
     for FastShares { baseline, library_use, shares, n_timed } in &summary.fast {
         let of_row =
             |mean: &&MeanSpeedup| mean.baseline == *baseline && mean.library_use == *library_use;
@@ -192,9 +196,14 @@ fn on(mean: &MeanSpeedup) -> String {
     mean.gpu.as_ref().map_or_else(String::new, |gpu| format!(" on {gpu}"))
 }
 
+fn digits(value: f64) -> String {
+    // A share of nothing is no small number.
+    if value == 0.0 { "0.00".to_owned() } else { factor(value) }
+}
+
 fn number(value: f64, interval: Option<[f64; 2]>, unit: &str) -> String {
-    let interval = interval.map(|[low, high]| format!(" [{low:.2}, {high:.2}]"));
-    format!("{value:.2}{unit}{}", interval.unwrap_or_default())
+    let interval = interval.map(|[low, high]| format!(" [{}, {}]", digits(low), digits(high)));
+    format!("{}{unit}{}", digits(value), interval.unwrap_or_default())
 }
 
 #[cfg(test)]

@@ -71,12 +71,14 @@ pub fn spend_line(summary: &Summary) -> Option<String> {
     let was_asked = of_others < spend.calls || cost_text(spend).is_some();
     let now = was_asked.then(|| calls_text(spend));
     let recorded = summary.recorded_spend.as_ref().map(|recorded| {
-        let took = match cost_text(recorded) {
-            Some(cost) if 0 < recorded.tokens() => format!("{}, {cost}", tokens_text(recorded)),
-            Some(_) | None => "tokens that nobody reported".to_owned(),
-        };
         let replies = plural(recorded.calls, "reply");
-        format!("{replies} of other runs, free of charge now, took {took}")
+        let free = format!("{replies} of other runs, free of charge now");
+        match cost_text(recorded) {
+            Some(cost) if 0 < recorded.tokens() => {
+                format!("{free}, took {}, {cost}", tokens_text(recorded))
+            }
+            Some(_) | None => free,
+        }
     });
     let parts: Vec<_> = now.into_iter().chain(recorded).collect();
     (!parts.is_empty()).then(|| parts.join("; "))
@@ -94,8 +96,9 @@ fn calls_text(spend: &Spend) -> String {
     if spend.tokens() > 0 {
         parts.push(tokens_text(spend));
     }
-    if spend.unreported > 0 {
-        parts.push(format!("tokens of {} not reported", spend.unreported));
+    // Where no call has a count there is none to doubt.
+    if spend.unreported > 0 && spend.tokens() > 0 {
+        parts.push(format!("without the tokens of {}", plural(spend.unreported, "call")));
     }
     parts.push(cost);
     parts.push(format!("{:.1} s of calls", spend.seconds));
@@ -120,7 +123,7 @@ fn tokens_text(spend: &Spend) -> String {
 #[must_use]
 pub fn spend_table(summary: &Summary) -> Option<TextTable> {
     let counted = |op: &&OpSummary| 0 < op.spend.calls;
-    let mut table = TextTable::new(&[
+    let columns = [
         "op",
         ">attempt",
         ">calls",
@@ -131,7 +134,9 @@ pub fn spend_table(summary: &Summary) -> Option<TextTable> {
         ">cost",
         ">call s",
         ">judge s",
-    ]);
+    ];
+    let yielding = [("judge s", 0), ("call s", 0), ("reasoning", 0), ("cached", 0), ("calls", 0)];
+    let mut table = TextTable::new(&columns).yielding(&yielding);
     let mut any = false;
     for op in summary.ops.iter().filter(counted) {
         any = true;

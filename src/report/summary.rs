@@ -99,6 +99,10 @@ pub struct OpSummary {
     pub recorded_spend: Option<Spend>,
     /// The same for each finished attempt.
     pub by_attempt: Vec<AttemptSpend>,
+    /// Speedup of each finished attempt over its primary baseline; `None` where it failed or was not
+    /// timed.
+    #[serde(skip)]
+    pub attempt_speedups: Vec<Option<f64>>,
 }
 
 impl OpSummary {
@@ -219,6 +223,7 @@ pub(super) fn unstarted(op: &str) -> OpSummary {
         spend: Spend::default(),
         recorded_spend: None,
         by_attempt: Vec::new(),
+        attempt_speedups: Vec::new(),
     }
 }
 
@@ -242,6 +247,8 @@ fn op_summary(run: &Run, key: &OpKey) -> Result<Option<OpSummary>, kgen_store::E
     let timings = evaluation.as_ref().map(|e| reported_timings(e, confirmation));
     let timings = timings.unwrap_or_default();
     let of_cases: Vec<_> = timings.iter().filter_map(case_speedup).collect();
+    // Records of some versions lack it.
+    let too_large = evaluation.as_ref().map_or(0, Evaluation::n_too_large);
     let errors = evaluation.as_ref().map(largest_errors).unwrap_or_default();
     // A wrong kernel's speed means nothing.
     let again = confirmation.map_or_else(Vec::new, Confirmation::speedups);
@@ -261,7 +268,7 @@ fn op_summary(run: &Run, key: &OpKey) -> Result<Option<OpSummary>, kgen_store::E
         python: evaluation.as_ref().and_then(|evaluation| evaluation.python.clone()),
         attempts: judged.len(),
         best_attempt: Some(best.attempt),
-        counts: best.counts,
+        counts: Counts { too_large, ..best.counts },
         timed: timings.len(),
         timed_with_speedup: if verdict.is_pass() { of_cases.len() } else { 0 },
         mean_speedup: speedups.first().and_then(|_| mean(of_cases.iter().copied())),
@@ -279,11 +286,16 @@ fn op_summary(run: &Run, key: &OpKey) -> Result<Option<OpSummary>, kgen_store::E
         spend: judged.iter().map(|(record, _)| record.spend).sum(),
         recorded_spend: sum(judged.iter().map(|(record, _)| record.recorded_spend)),
         by_attempt: judged.iter().map(|(record, _)| AttemptSpend::of(record)).collect(),
+        attempt_speedups: judged.iter().map(|(record, _)| attempt_speedup(record)).collect(),
     }))
 }
 
 pub(super) fn attempt_id(key: &OpKey, number: u32) -> AttemptId {
     AttemptId { op: key.clone(), number }
+}
+
+fn attempt_speedup(record: &AttemptRecord) -> Option<f64> {
+    record.speedup.as_ref().filter(|_| record.verdict.is_pass()).map(|speedup| speedup.geomean)
 }
 
 fn case_speedup(timing: &CaseTiming) -> Option<f64> {

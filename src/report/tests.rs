@@ -3,6 +3,7 @@
 
 mod compare;
 mod kernelbench;
+mod screens;
 
 use kgen_record::{
     AttemptId, BaselineTiming, CaseClass, CaseOutcome, CaseResult, CaseTiming, Comparison, DType,
@@ -170,7 +171,7 @@ fn with_run(check: impl FnOnce(&RunStore)) {
 fn the_table_tells_where_and_how_much_passed() {
     with_run(|store| {
         let summary = summarise(store.run()).unwrap();
-        insta::assert_snapshot!("op_table", op_table(&summary).render());
+        insta::assert_snapshot!("op_table", op_table(&summary, Screen::FILE).unwrap().render());
     });
 }
 
@@ -185,7 +186,7 @@ fn tables_say_which_plans_call_libraries_where_any_does() {
         add.library_use = Some(LibraryUse::WithLibrary);
         summary.speedups = scores::mean_speedups(&summary.ops);
         summary.fast = scores::fast_shares(&summary.ops);
-        let text = format!("{}\n\n{}", totals_line(&summary), tables(&summary));
+        let text = format!("{}\n\n{}", totals_line(&summary), tables(&summary, Screen::FILE));
         insta::assert_snapshot!("tables_with_libraries", text);
     });
 }
@@ -195,7 +196,7 @@ fn replies_that_were_kept_are_marked() {
     with_run(|store| {
         let mut summary = summarise(store.run()).unwrap();
         summary.ops[1].cached = true;
-        let table = op_table(&summary).render();
+        let table = op_table(&summary, Screen::FILE).unwrap().render();
         let marked: Vec<_> = table.lines().filter(|line| line.contains("[kept reply]")).collect();
         assert!(matches!(marked[..], [only] if only.starts_with("add ")), "{table}");
         let rows = operator_summary(&summary);
@@ -272,7 +273,7 @@ fn a_run_on_several_gpus_says_which_op_ran_where() {
             op.gpu = Some(GpuId { name, uuid });
         }
         summary.gpus = gpus::by_gpu(&summary.ops);
-        insta::assert_snapshot!("tables_of_several_gpus", tables(&summary));
+        insta::assert_snapshot!("tables_of_several_gpus", tables(&summary, Screen::FILE));
     });
 }
 
@@ -301,7 +302,8 @@ fn the_speedup_of_a_winner_is_that_of_its_later_measurements() {
     assert_eq!(add.speedup(), Some(&Speedup::new("builtin", 1.6, 1)));
     // Flags raised in one of them must be known of all.
     assert_eq!(add.flags, [Flag::Throttled, Flag::FloorLimited, Flag::Shared]);
-    let lines: Vec<String> = tables(&summary).lines().skip(5).take(2).map(str::to_owned).collect();
+    let lines: Vec<String> =
+        tables(&summary, Screen::FILE).lines().skip(3).take(2).map(str::to_owned).collect();
     let expected = [
         "timed while throttled (the GPU was slowed down and did not recover): add",
         "timed while shared (another process used the GPU): add",

@@ -1,178 +1,22 @@
 //! Text for people: the table of ops, `OVERALL_SUMMARY.txt`, `README.md`.
 
-use std::{collections::BTreeSet, fmt::Write as _};
+use std::fmt::Write as _;
 
-use kgen_record::{Flag, LibraryUse, Speedup, Verdict};
-use kgen_store::{Counts, Run, RunStatus};
+use kgen_record::Level;
+use kgen_store::{Run, RunStatus};
 
 use super::{
-    MeanSpeedup, TextTable, cost_text, gpu_table, score_table, spend_line, spend_table,
-    summary::{OpSummary, Summary},
+    MeanSpeedup, Screen, TextTable,
+    chart::gauge,
+    digits::factor,
+    gpu_table,
+    op_table::{op_table, tables, unfinished_line},
+    score_table, spend_line, spend_table,
+    summary::{OpSummary, Summary, ratio},
 };
 
 /// Stands where no number was measured.
 pub const NOT_MEASURED: &str = "not measured";
-
-/// Returns the table of ops, that of GPUs where there are several, and the scores where something was
-/// timed.
-#[must_use]
-pub fn tables(summary: &Summary) -> String {
-    let mut text = op_table(summary).render();
-    for line in flag_lines(summary) {
-        text = format!("{text}\n{line}");
-    }
-    for table in [gpu_table(summary), score_table(summary)].into_iter().flatten() {
-        text = format!("{text}\n\n{}", table.render());
-    }
-    text
-}
-
-/// Returns flags raised while ops were timed, a line per flag. That launching dominates is left
-/// out: the speedups say it.
-fn flag_lines(summary: &Summary) -> Vec<String> {
-    let flags = summary.ops.iter().flat_map(|op| op.flags.iter().copied());
-    let flags: BTreeSet<Flag> = flags.filter(|flag| *flag != Flag::FloorLimited).collect();
-    let line = |flag: Flag| {
-        let with = summary.ops.iter().filter(|op| op.flags.contains(&flag));
-        let with: Vec<&str> = with.map(|op| op.op.as_str()).collect();
-        format!("timed {}: {}", flag.meaning(), with.join(", "))
-    };
-    flags.into_iter().map(line).collect()
-}
-
-/// Returns the table of ops.
-#[must_use]
-pub fn op_table(summary: &Summary) -> TextTable {
-    let mut baselines: Vec<&str> = Vec::new();
-    for speedup in &summary.speedups {
-        if !baselines.contains(&speedup.baseline.as_str()) {
-            baselines.push(&speedup.baseline);
-        }
-    }
-    let on_several_gpus = 1 < summary.gpus.len();
-    let several = 1 < baselines.len();
-    let over: Vec<String> = if several {
-        baselines.iter().map(|name| format!("speedup over {name}")).collect()
-    } else {
-        vec!["speedup".to_owned()]
-    };
-    let mut headers = vec!["op", "verdict", ">attempts", "cases"];
-    let has_library = summary.ops.iter().any(OpSummary::with_library);
-    if has_library {
-        headers.push("plan");
-    }
-    headers.extend(over.iter().map(String::as_str));
-    headers.push(">% of floor");
-    let has_cost = summary.ops.iter().any(|op| cost_text(&op.spend).is_some());
-    if has_cost {
-        headers.push(">cost");
-    }
-    if on_several_gpus {
-        headers.push("GPU");
-    }
-    headers.push("best file");
-    let mut table = TextTable::new(&headers);
-    for op in &summary.ops {
-        let mut cells =
-            vec![op.op.clone(), verdict_text(op), op.attempts.to_string(), cases_text(op)];
-        if has_library {
-            cells.push(op.library_use.map_or("-", LibraryUse::name).to_owned());
-        }
-        if several {
-            cells.extend(baselines.iter().map(|name| factor_text(op.speedup_over(name))));
-        } else {
-            cells.push(speedup_text(op.speedup()));
-        }
-        let percent = op.percent_of_floor.map(|percent| format!("{percent:.0}"));
-        cells.push(percent.unwrap_or_else(|| "-".to_owned()));
-        if has_cost {
-            cells.push(cost_text(&op.spend).unwrap_or_else(|| "-".to_owned()));
-        }
-        if on_several_gpus {
-            let uuid = op.gpu.as_ref().map_or("-", |gpu| short(&gpu.uuid));
-            cells.push(uuid.to_owned());
-        }
-        cells.push(op.best_file.clone().unwrap_or_else(|| "-".to_owned()));
-        table.row(cells);
-    }
-    table
-}
-
-/// Returns a UUID's first group, which distinguishes the GPUs of a machine: `GPU-1a2b3c4d`.
-fn short(uuid: &str) -> &str {
-    let end = uuid.match_indices('-').nth(1).map_or(uuid.len(), |(at, _)| at);
-    &uuid[..end]
-}
-
-/// Returns a verdict with where it was reached: `passed on emu 31/36`, never a plain `passed`
-/// for ops that only the emulator saw or that were skipped in part.
-#[must_use]
-pub fn verdict_text(op: &OpSummary) -> String {
-    let Some(verdict) = op.verdict else { return "no attempt finished".to_owned() };
-    let level = op.level.map_or("?", |level| level.name());
-    let mut text = if verdict == Verdict::Passed {
-        let Counts { passed, cases, unreached, .. } = op.counts;
-        let unreached = match unreached {
-            0 => String::new(),
-            n => format!(", {n} lines unreached"),
-        };
-        format!("passed on {level} {passed}/{cases}{unreached}")
-    } else {
-        format!("{verdict} ({level})")
-    };
-    if op.cached {
-        text.push_str(" [kept reply]");
-    }
-    if op.replayed {
-        let what = if op.reused_evaluation { " [replayed, evaluation too]" } else { " [replayed]" };
-        text.push_str(what);
-    }
-    text
-}
-
-fn cases_text(op: &OpSummary) -> String {
-    let counts = op.counts;
-    let parts = [(counts.passed, "passed"), (counts.failed, "failed"), (counts.skipped, "skipped")];
-    let parts: Vec<_> =
-        parts.iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{n} {what}")).collect();
-    if parts.is_empty() { "-".to_owned() } else { parts.join(", ") }
-}
-
-/// Returns a speedup with its baseline, for example `1.32x vs builtin`, and the one with
-/// the cases that launch overhead dominates.
-#[must_use]
-pub fn speedup_text(speedup: Option<&Speedup>) -> String {
-    let Some(speedup) = speedup else { return NOT_MEASURED.to_owned() };
-    let interval = interval_text(speedup);
-    let text = format!("{:.2}x{interval} vs {}", speedup.geomean, speedup.baseline);
-    format!("{text}{}{}", overhead_text(speedup), total_text(speedup))
-}
-
-/// Returns a speedup without its baseline, which the table's header names.
-fn factor_text(speedup: Option<&Speedup>) -> String {
-    let Some(speedup) = speedup else { return NOT_MEASURED.to_owned() };
-    let (interval, overhead) = (interval_text(speedup), overhead_text(speedup));
-    format!("{:.2}x{interval}{overhead}{}", speedup.geomean, total_text(speedup))
-}
-
-fn total_text(speedup: &Speedup) -> String {
-    speedup.total.map_or(String::new(), |total| format!(" ({total:.2}x in the log's total time)"))
-}
-
-fn interval_text(speedup: &Speedup) -> String {
-    let text = |[low, high]: [f64; 2]| format!(" [{low:.2}, {high:.2}]");
-    speedup.interval.map_or_else(String::new, text)
-}
-
-fn overhead_text(speedup: &Speedup) -> String {
-    if !speedup.is_headline() {
-        return " (launch overhead only)".to_owned();
-    }
-    match speedup.geomean_all {
-        Some(all) => format!(" ({all:.2}x with {} of launch overhead)", speedup.n_overhead),
-        None => String::new(),
-    }
-}
 
 /// Returns the speedups of a run, for example `1.32x vs aten, 1.10x vs builtin`.
 #[must_use]
@@ -180,7 +24,7 @@ pub fn mean_speedup_text(speedups: &[MeanSpeedup]) -> String {
     let text = |mean: &MeanSpeedup| {
         let on = mean.gpu.as_ref().map_or(String::new(), |gpu| format!(" on {gpu}"));
         let kind = mean.library_use.map_or_else(String::new, |kind| format!(" ({})", kind.name()));
-        format!("{:.2}x vs {}{on}{kind}", mean.geomean, mean.baseline)
+        format!("{}x vs {}{on}{kind}", factor(mean.geomean), mean.baseline)
     };
     let texts: Vec<String> = speedups.iter().map(text).collect();
     if texts.is_empty() { NOT_MEASURED.to_owned() } else { texts.join(", ") }
@@ -189,8 +33,79 @@ pub fn mean_speedup_text(speedups: &[MeanSpeedup]) -> String {
 #[must_use]
 pub fn totals_line(summary: &Summary) -> String {
     let n_ops = summary.ops.len();
+    let noun = if n_ops == 1 { "op" } else { "ops" };
     let speedup = mean_speedup_text(&summary.speedups);
-    format!("{} of {n_ops} ops passed on {}; speedup {speedup}", summary.n_passed, summary.device)
+    let passed = format!("{} of {n_ops} {noun} passed on {}", summary.n_passed, summary.device);
+    format!("{passed}; speedup {speedup}")
+}
+
+/// Cells of the bar of passed ops.
+const GAUGE: usize = 20;
+
+/// Returns the result of a run for people: a bar, the totals, and in a line each the extent of the
+/// evidence and its limits.
+#[must_use]
+pub fn result_lines(summary: &Summary) -> Vec<String> {
+    let totals = totals_line(summary);
+    let n_ops = summary.ops.len();
+    let first = if n_ops < 2 {
+        totals
+    } else {
+        format!("{} {totals}", gauge(ratio(summary.n_passed, n_ops), GAUGE))
+    };
+    [Some(first), shown_line(summary), not_shown_line(summary)].into_iter().flatten().collect()
+}
+
+/// Says how much was tested of the kernels that passed; `None` without any.
+fn shown_line(summary: &Summary) -> Option<String> {
+    let passed = || summary.ops.iter().filter(|op| op.passed());
+    let n_cases: usize = passed().map(|op| op.counts.passed).sum();
+    let on =
+        |wanted: &[Level]| passed().any(|op| op.level.is_some_and(|level| wanted.contains(&level)));
+    let places = [
+        on(&[Level::Emu, Level::EmuCuda]).then_some("a PTX emulator"),
+        on(&[Level::Cuda, Level::EmuCuda]).then_some("a GPU"),
+    ];
+    let places: Vec<&str> = places.into_iter().flatten().collect();
+    let noun = if n_cases == 1 { "case" } else { "cases" };
+    (n_cases > 0 && !places.is_empty()).then(|| {
+        format!(
+            "shown: every output element is within its error bound of an f64 reference, in {n_cases} \
+             {noun}, on {}",
+            places.join(" and ")
+        )
+    })
+}
+
+/// Says what is not known of the kernels that passed; `None` where nothing is open.
+fn not_shown_line(summary: &Summary) -> Option<String> {
+    let passed = || summary.ops.iter().filter(|op| op.passed());
+    passed().next()?;
+    let mut open = Vec::new();
+    if passed().any(|op| op.level == Some(Level::Emu)) {
+        open.push("behaviour on a GPU".to_owned());
+    }
+    if passed().any(|op| op.speedups.is_empty()) {
+        open.push("speed (it was not measured)".to_owned());
+    }
+    let mut add = |n: usize, one: &str, many: &str| match n {
+        0 => {}
+        1 => open.push(format!("1 {one}")),
+        n => open.push(format!("{n} {many}")),
+    };
+    let sum = |count: fn(&OpSummary) -> usize| passed().map(count).sum();
+    add(
+        sum(|op| op.counts.too_large),
+        "case that is too large for the emulator",
+        "cases that are too large for the emulator",
+    );
+    add(
+        sum(|op| op.counts.skipped - op.counts.too_large.min(op.counts.skipped)),
+        "case that did not run",
+        "cases that did not run",
+    );
+    add(sum(|op| op.counts.unreached), "line that no case reached", "lines that no case reached");
+    (!open.is_empty()).then(|| format!("not shown: {}", open.join("; ")))
 }
 
 /// Returns `OVERALL_SUMMARY.txt`.
@@ -215,21 +130,27 @@ pub fn overall(run: &Run, summary: &Summary) -> String {
     }
     let n_replayed = summary.ops.iter().filter(|op| op.replayed).count();
     if n_replayed > 0 {
-        line("Replayed", &format!("{n_replayed} ops: their replies come from a recording"));
+        let from = "from a recording, not from a model";
+        line("Replayed", &format!("replies of {} {from}", ops_text(n_replayed)));
     }
     let n_cached = summary.ops.iter().filter(|op| op.cached).count();
     if n_cached > 0 {
-        line("Kept", &format!("{n_cached} ops: their replies were kept from equal requests"));
+        let from = "kept from equal requests";
+        line("Kept", &format!("replies of {} {from}", ops_text(n_cached)));
     }
     line("Speedup", &format!("{} (geometric mean)", mean_speedup_text(&summary.speedups)));
     text.push('\n');
-    text.push_str(&tables(summary));
+    text.push_str(&tables(summary, Screen::FILE));
     text.push('\n');
     if let Some(spend) = spend_table(summary) {
         write!(text, "\nSpend by attempt\n\n{}\n", spend.render())
             .expect("a string takes any text");
     }
     text
+}
+
+fn ops_text(n_ops: usize) -> String {
+    if n_ops == 1 { "1 op".to_owned() } else { format!("{n_ops} ops") }
 }
 
 /// Returns how many ops passed, and their share with its interval where there are enough ops for one.
@@ -310,6 +231,9 @@ pub fn readme(run: &Run, summary: &Summary) -> String {
     let scores = score_table(summary).map_or(String::new(), |scores| {
         format!("## Scores\n\n{}\n\n{SCORES}\n", scores.markdown())
     });
+    let ops = op_table(summary, Screen::FILE).map(|table| table.markdown());
+    let ops = [ops, unfinished_line(summary)].into_iter().flatten().collect::<Vec<_>>();
+    let ops = ops.join("\n\n");
     let id = &summary.run;
     write!(
         text,
@@ -319,7 +243,7 @@ pub fn readme(run: &Run, summary: &Summary) -> String {
          kgen generate --replay {id}     the same replies, judged anew\n    \
          kgen run --backend pregenerated --kernels-dir {}     judge its kernels anew\n",
         table.markdown(),
-        op_table(summary).markdown(),
+        ops,
         run.dir()
             .file_name()
             .map_or_else(|| id.clone(), |name| name.to_string_lossy().into_owned()),
@@ -330,8 +254,9 @@ pub fn readme(run: &Run, summary: &Summary) -> String {
 
 const LEGEND: &str = "\
 A verdict says where it was reached: `emu` is the PTX emulator, `cuda` a GPU, `emu+cuda` small cases on
-the emulator and all on the GPU. `31/36` are passed cases of all; the others were skipped or failed. A
-speedup stands only where it was measured; cases that the overhead of a launch dominates are left out of
+the emulator and all on the GPU. `31/36, 6 too large` are passed cases of those that ran, and cases that did
+not: the emulator has limits. `trend` has a sign per attempt, higher for a higher speedup, and a dot for one
+without. A speedup stands only where it was measured; cases that the overhead of a launch dominates are left out of
 it. That of a winner that was judged again is the median of those measurements, each in a fresh process,
 all on one GPU. Brackets hold the 99 % interval: that of a winner spans the intervals of all its processes.
 The floor of a case is the time in which the hardware could do it at best: 100 % is perfect.
@@ -346,7 +271,7 @@ whose plans call libraries have rows of their own, and are neither correct nor f
 
 const SPEND: &str = "\
 Tokens are those that the provider reported; cached ones are part of the input, those of reasoning part
-of the output. `<=` before a cost says that it holds the worst case of calls whose use nobody knows:
+of the output. `<=` before a cost says that it holds the worst case of calls whose use is unknown:
 lost ones, and retries of tries that may have been billed. `unpriced` calls have no known price.
 ";
 

@@ -29,7 +29,7 @@ fn every_setting_with_a_flag_has_it_on_a_command_and_no_other() {
         }
     }
     // Flags that are no settings: names of things, formats, parts to show, and flags of clap.
-    let plain = ["backend", "op", "run-id", "format", "config", "verbose", "quiet", "help"];
+    let plain = ["backend", "op", "run-id", "format", "config", "verbose", "quiet", "wide", "help"];
     let shown = ["prompt", "turn", "output", "open"];
     let known: BTreeSet<_> =
         KEYS.iter().filter_map(|key| key.flag).chain(plain).chain(shown).collect();

@@ -134,7 +134,7 @@ fn a_run_remembers_its_op() {
     fs::write(kernels.join("fused_bias_gelu_residual.cu"), KERNEL).unwrap();
     let args = ["run", "--backend", "pregenerated", "--kernels-dir", "kernels", "--op-file"];
     let assert =
-        kgen(path, &args).args(["op.toml", "--run-id", "r", "--seed", "1"]).assert().code(0);
+        kgen(path, &args).args(["op.toml", "--run-id", "r", "--seed", "1", "-v"]).assert().code(0);
     let (out, said) = text(&assert);
     assert!(out.contains("passed on emu"), "{out}");
     assert!(said.contains("1 evaluation in") && said.contains("emulate"), "{said}");

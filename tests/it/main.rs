@@ -25,6 +25,7 @@ mod resume;
 mod shell;
 mod side;
 mod store;
+mod terminal;
 mod tidy;
 mod wire;
 mod worker;

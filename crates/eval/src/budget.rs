@@ -210,7 +210,7 @@ mod tests {
     use std::time::Instant;
 
     use kgen_record::{
-        Arg, ArgValue, CaseClass, DType, Gen, InputDistribution, TensorArg, TensorSpec,
+        Arg, ArgValue, CaseClass, CaseOutcome, DType, Gen, InputDistribution, TensorArg, TensorSpec,
     };
 
     use super::{ALWAYS_FREE, Allowance, Case, Purse};
@@ -256,5 +256,18 @@ mod tests {
         assert_eq!((middle.lanes, middle.blames), (360_000_000, true));
         assert!(!Allowance::of(18_000, 400_000_000).blames);
         assert!(!Allowance::of(0, ALWAYS_FREE - 1).blames);
+    }
+
+    #[test]
+    fn a_case_beyond_a_limit_is_too_large_and_one_behind_a_failure_is_not() {
+        let skipped = |reason: String| CaseOutcome::Skipped { reason };
+        assert!(skipped(Allowance::of(1_000, 1).skipped()).is_too_large());
+        let mut purse =
+            Purse { lanes_left: 0, began: Instant::now(), n_timed_out: 0, stopped: Vec::new() };
+        let case = sort(DType::F32, &[64, 1024]);
+        purse.stop(&case);
+        assert!(skipped(purse.stopped(&case).unwrap()).is_too_large());
+        assert!(!skipped(super::after_failure(u64::MAX).unwrap()).is_too_large());
+        assert!(!skipped(purse.spent().unwrap()).is_too_large());
     }
 }

@@ -74,7 +74,9 @@ mod tests {
     #[test]
     fn an_outcome_that_memory_decided_is_known() {
         let skipped = |reason: String| lacked(&CaseOutcome::Skipped { reason });
-        assert!(skipped(compared(12_100_000_000, 0).unwrap()));
+        let reason = compared(12_100_000_000, 0).unwrap();
+        assert!(CaseOutcome::Skipped { reason: reason.clone() }.is_too_large());
+        assert!(skipped(reason));
         assert!(skipped("out of memory: CUDA out of memory".to_owned()));
         assert!(!skipped("an earlier case failed".to_owned()));
         assert!(lacked(&CaseOutcome::Judged(Verdict::LaunchError)));

@@ -81,6 +81,12 @@ impl Evaluation {
         self.cases.iter().filter(|case| matches!(case.outcome, CaseOutcome::Skipped { .. })).count()
     }
 
+    /// Counts those of them that were too large for the emulator or the memory.
+    #[must_use]
+    pub fn n_too_large(&self) -> usize {
+        self.cases.iter().filter(|case| case.outcome.is_too_large()).count()
+    }
+
     pub fn failed(&self) -> impl Iterator<Item = &CaseResult> {
         self.cases.iter().filter(
             |case| matches!(case.outcome, CaseOutcome::Judged(verdict) if !verdict.is_pass()),
@@ -221,6 +227,21 @@ pub enum CaseOutcome {
     Judged(Verdict),
     /// It did not run.
     Skipped { reason: String },
+}
+
+impl CaseOutcome {
+    /// Words of the reasons for which a case is too large: for the emulator, or for the memory.
+    const TOO_LARGE: [&str; 5] =
+        ["the emulator's budget", "the emulator's limit", "too large", "out of memory", " free"];
+
+    /// Returns whether a case did not run because it is too large.
+    #[must_use]
+    pub fn is_too_large(&self) -> bool {
+        match self {
+            Self::Judged(_) => false,
+            Self::Skipped { reason } => Self::TOO_LARGE.iter().any(|words| reason.contains(words)),
+        }
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

@@ -104,8 +104,10 @@ vars! {
     LANG;
     /// Turns colours off when it is set.
     NO_COLOR;
-    /// Kind of terminal; `dumb` turns progress bars off.
+    /// Kind of terminal; `dumb` turns progress bars and colours off.
     TERM;
+    /// Columns of a terminal, in place of those that it reports.
+    COLUMNS;
 }
 
 /// Returns the value of the variable that a provider's `key_env` names; `None` when it is unset or

@@ -171,6 +171,9 @@ pub struct Counts {
     pub failed: usize,
     /// Those that did not run.
     pub skipped: usize,
+    /// Those of them that are too large for the emulator or the memory.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub too_large: usize,
     /// Lines of the kernel that none of them reached on the emulator.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub unreached: usize,
@@ -188,7 +191,8 @@ impl Counts {
         let cases = evaluation.cases.len();
         let (passed, skipped) = (evaluation.n_passed(), evaluation.n_skipped());
         let unreached = evaluation.coverage.as_ref().map_or(0, Coverage::n_unreached);
-        Self { cases, passed, failed: cases - passed - skipped, skipped, unreached }
+        let (failed, too_large) = (cases - passed - skipped, evaluation.n_too_large());
+        Self { cases, passed, failed, skipped, too_large, unreached }
     }
 }
 

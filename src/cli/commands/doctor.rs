@@ -19,7 +19,7 @@ use crate::{
         machine, providers, session,
         ui::{self, Format},
     },
-    report::TextTable,
+    report::{Screen, TextTable, Tone},
 };
 
 /// Report the tools and devices of this machine, and how to get the missing ones
@@ -56,6 +56,14 @@ impl State {
             Self::Ok => "ok",
             Self::Missing => "missing",
             Self::Bad => "bad",
+        }
+    }
+
+    const fn tone(self) -> Tone {
+        match self {
+            Self::Ok => Tone::Good,
+            Self::Missing => Tone::Open,
+            Self::Bad => Tone::Bad,
         }
     }
 }
@@ -121,15 +129,62 @@ fn show(context: &Context, format: Format, items: &[Item]) -> Result<(), Command
             .collect();
         return ui::json(&context.ui, &items);
     }
-    let mut table = TextTable::new(&["what", "state", "found"]);
+    context.ui.text(&text(items, context.ui.screen()))
+}
+
+/// Returns the table, the advice on each missing part, and what all of it means.
+fn text(items: &[Item], screen: Screen) -> String {
+    let mut table = TextTable::new(&["what", "state", "found"]).yielding(&[("found", 24)]);
     for item in items {
-        table.row(vec![item.what.to_owned(), item.state.name().to_owned(), item.found.clone()]);
+        let state = screen.paint(item.state.tone(), item.state.name());
+        table.row(vec![item.what.to_owned(), state, item.found.clone()]);
     }
-    let mut text = table.render();
+    let mut text = table.fit(screen);
     for item in items.iter().filter(|item| !item.advice.is_empty()) {
         text = format!("{text}\n\n{}: {}", item.what, item.advice);
     }
-    context.ui.data(&text)
+    format!("{text}\n\n{}", conclusion(items))
+}
+
+/// Says which commands work on this machine, which do not and why, and which to try next.
+fn conclusion(items: &[Item]) -> String {
+    let is = |what: &str, state: State| {
+        items.iter().any(|item| item.what == what && item.state == state)
+    };
+    if let Some(bad) = items.iter().find(|item| item.state == State::Bad) {
+        let next = if bad.advice.is_empty() { &bad.found } else { &bad.advice };
+        return format!(
+            "works here: list, show, report, compare\ndoes not: all that compiles a kernel, because of \
+             {}\nnext: {next}",
+            bad.what,
+        );
+    }
+    let has_gpu = is("GPU", State::Ok);
+    let mut works = vec![if has_gpu {
+        "generate, run, eval on the GPU, with times"
+    } else {
+        "generate, run, eval on the emulator: right or wrong, no times"
+    }];
+    let mut lacks = Vec::new();
+    let mut part = |works_now: bool, what: &'static str, why: &str| {
+        if works_now { works.push(what) } else { lacks.push(format!("{what} ({why})")) }
+    };
+    let has_key = is("LLM keys", State::Ok);
+    part(has_key, "a model by API", "no key; replays, the mailbox and local models work");
+    part(has_gpu, "speedups", "no GPU");
+    let has_python = is("PyTorch", State::Ok);
+    part(has_python && has_gpu, "PyTorch baselines", if has_gpu { "no PyTorch" } else { "no GPU" });
+    let has_profilers = is("profilers", State::Ok);
+    part(has_profilers && has_gpu, "profile", if has_gpu { "no profilers" } else { "no GPU" });
+    let next = if has_key {
+        "`kgen generate --ops softmax` asks a model for a kernel".to_owned()
+    } else {
+        "`kgen generate --ops softmax` replays a recorded session; with a key it asks a model"
+            .to_owned()
+    };
+    let lacks = lacks.join(", ");
+    let lacks = if lacks.is_empty() { String::new() } else { format!("does not: {lacks}\n") };
+    format!("works here: {}\n{lacks}next: {next}", works.join(", "))
 }
 
 fn nvrtc(settings: &Settings) -> Item {
@@ -152,8 +207,8 @@ fn nvrtc(settings: &Settings) -> Item {
         }
         Err(error) => {
             let advice = if settings.nvrtc.offline {
-                "downloads are forbidden (KGEN_OFFLINE): install the CUDA toolkit's NVRTC and name \
-                 it with --nvrtc or KGEN_NVRTC"
+                "downloads are forbidden (KGEN_OFFLINE): `kgen setup` without that installs it, or \
+                 install the CUDA toolkit's and name it with --nvrtc or KGEN_NVRTC"
             } else {
                 "`kgen setup` installs it with pip; any command that needs it does so too"
             };
@@ -380,6 +435,45 @@ fn runs_folder(settings: &Settings) -> Item {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn item(what: &'static str, state: State) -> Item {
+        Item::new(what, state, "/a/folder/of/this/machine/that/has/a/long/path/lib.so.13, and more")
+    }
+
+    /// A machine without a GPU, a key, PyTorch and profilers.
+    fn bare() -> Vec<Item> {
+        let missing = ["GPU", "PyTorch", "profilers", "LLM keys"];
+        let missing = missing.map(|what| item(what, State::Missing));
+        let advice = "kernels run on the emulator, which checks them and cannot time them; a GPU needs \
+                      NVIDIA's driver";
+        let mut items = vec![item("NVRTC", State::Ok), item("cache folder", State::Ok)];
+        items.extend(missing);
+        items[2].advice = advice.to_owned();
+        items
+    }
+
+    #[test]
+    fn the_screen_ends_with_the_commands_that_work_and_the_next_step() {
+        for width in [80, 120] {
+            let screen = Screen { width: Some(width), color: false };
+            let text = screen.wrap(&text(&bare(), screen));
+            assert!(text.lines().all(|line| line.chars().count() <= width), "{text}");
+            insta::assert_snapshot!(format!("doctor_{width}"), text);
+        }
+        let mut items = bare();
+        for item in &mut items {
+            item.state = State::Ok;
+        }
+        let said = conclusion(&items);
+        assert!(
+            said.starts_with("works here: generate, run, eval on the GPU, with times, "),
+            "{said}"
+        );
+        assert!(!said.contains("does not: "), "{said}");
+        items[0] = item("NVRTC", State::Bad).advice("`kgen setup` installs it");
+        let said = conclusion(&items);
+        assert!(said.contains("because of NVRTC\nnext: `kgen setup` installs it"), "{said}");
+    }
 
     #[test]
     fn a_gpu_tells_how_it_is_set_up_and_what_spoils_times() {

@@ -20,15 +20,20 @@ use kgen_record::{
 };
 use kgen_settings::{Overrides, Settings};
 
-use crate::cli::{
-    CommandError, Context,
-    args::{DeviceArgs, FormatArgs, SuiteArgs},
-    exit_codes::Exit,
-    idle::warn_of_idle_flags,
-    machine,
-    run_inputs::{inputs, resolve_baselines, wants_python},
-    selection, session,
-    ui::{self, Format},
+use kgen_store::Counts;
+
+use crate::{
+    cli::{
+        CommandError, Context,
+        args::{DeviceArgs, FormatArgs, SuiteArgs},
+        exit_codes::Exit,
+        idle::warn_of_idle_flags,
+        machine,
+        run_inputs::{inputs, resolve_baselines, wants_python},
+        selection, session,
+        ui::{self, Format},
+    },
+    report::{Screen, cases_text, tone},
 };
 
 /// Skipped cases that are named per reason.
@@ -68,7 +73,9 @@ pub(crate) fn run(context: &Context, args: &EvalArgs) -> Result<Exit, CommandErr
     match args.format.format {
         Format::Json => ui::json(&context.ui, &evaluation)?,
         Format::Table => {
-            context.ui.data(&(text(&evaluation) + &counters::text(&evaluation, &source)))?;
+            let screen = context.ui.screen();
+            let counters = counters::text(&evaluation, &source, screen);
+            context.ui.text(&(text(&evaluation, screen, context.ui.is_verbose()) + &counters))?;
         }
     }
     Ok(if evaluation.verdict.is_pass() { Exit::Ok } else { Exit::NotSolved })
@@ -182,9 +189,9 @@ async fn judge(
     Ok(evaluation?)
 }
 
-/// Returns everything that was found, for people.
-pub(super) fn text(evaluation: &Evaluation) -> String {
-    let mut out = headline(evaluation) + "\n";
+/// Returns everything that was found, for people; where `verbose`, with where the time went.
+pub(super) fn text(evaluation: &Evaluation, screen: Screen, verbose: bool) -> String {
+    let mut out = headline(evaluation, screen) + "\n";
     for finding in &evaluation.findings {
         add_finding(&mut out, finding, "");
     }
@@ -209,9 +216,9 @@ pub(super) fn text(evaluation: &Evaluation) -> String {
         add_case(&mut out, case);
     }
     add_skipped(&mut out, evaluation);
-    out.push_str(&resources::text(evaluation));
-    out.push_str(&timings::text(evaluation));
-    out.push_str(&full_size::text(evaluation));
+    out.push_str(&resources::text(evaluation, screen));
+    out.push_str(&timings::text(evaluation, screen));
+    out.push_str(&full_size::text(evaluation, verbose));
     if let Some(python) = &evaluation.python {
         line(&mut out, &python.to_string());
     }
@@ -223,8 +230,7 @@ fn line(out: &mut String, text: &str) {
     out.push('\n');
 }
 
-fn headline(evaluation: &Evaluation) -> String {
-    let (n_cases, n_passed) = (evaluation.cases.len(), evaluation.n_passed());
+fn headline(evaluation: &Evaluation, screen: Screen) -> String {
     let verdict = if evaluation.verdict.is_pass() {
         let with = match evaluation.library_use {
             Some(LibraryUse::WithLibrary) => ", with-library",
@@ -234,12 +240,19 @@ fn headline(evaluation: &Evaluation) -> String {
     } else {
         format!("{} ({}, stage {})", evaluation.verdict, evaluation.level, evaluation.stage.name())
     };
+    let verdict = screen.paint(tone(Some(evaluation.verdict)), &verdict);
+    let cases = match cases_text(&Counts::of(evaluation)) {
+        // The reasons of those that did not run come after their number.
+        Some(cases) => match cases.split_once(", ") {
+            Some((ran, others)) => format!("{ran} cases passed, {others}"),
+            None => format!("{cases} cases passed"),
+        },
+        None => "no case".to_owned(),
+    };
     let seconds: f64 = evaluation.stage_times.iter().map(|time| time.seconds).sum();
     format!(
-        "{}: {verdict}; {n_passed}/{n_cases} cases passed, {} skipped; speedup {}; {seconds:.2} s, \
-         seed {}",
+        "{}: {verdict}; {cases}; speedup {}; {seconds:.2} s, seed {}",
         evaluation.op,
-        evaluation.n_skipped(),
         timings::speedups(evaluation),
         evaluation.seed
     )

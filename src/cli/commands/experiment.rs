@@ -84,7 +84,7 @@ pub(crate) fn run(context: &Context, args: &ExperimentArgs) -> Result<Exit, Comm
     if args.dry_run {
         let listing = listing(&plan)?;
         match args.format {
-            CompareFormat::Table => context.ui.data(&listing.0.render())?,
+            CompareFormat::Table => context.ui.data(&listing.0.fit(context.ui.screen()))?,
             CompareFormat::Json => ui::json(&context.ui, &listing.1)?,
             CompareFormat::Csv | CompareFormat::Html => {
                 let message = "--dry-run lists the runs as a table or as JSON";

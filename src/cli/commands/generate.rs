@@ -106,6 +106,7 @@ pub(super) fn parse_run_id(run_id: Option<&str>) -> Result<Option<RunId>, Comman
 }
 
 const NO_KEY: &str = "\
-REPLAY: no LLM is asked. No API key was found and no --provider is given, so the replies come from the
-bundled session; the kernels in them are compiled and judged here and now. Set ANTHROPIC_API_KEY or
-OPENAI_API_KEY, or name a --provider (`kgen list backends`), to generate kernels of your own.";
+REPLAY: no LLM is asked. There is no API key and no --provider, so the replies
+come from the bundled session; the kernels in them are compiled and judged here
+and now. For kernels of your own set ANTHROPIC_API_KEY or OPENAI_API_KEY, or
+name a --provider (`kgen list backends`).";

@@ -69,8 +69,9 @@ struct Listing {
 }
 
 impl Listing {
-    fn new(headers: &[&'static str]) -> Self {
-        Self { table: TextTable::new(headers), items: Vec::new() }
+    /// Returns an empty one; `yielding` are the columns that give way on a narrow screen.
+    fn new(headers: &[&str], yielding: &[(&str, usize)]) -> Self {
+        Self { table: TextTable::new(headers).yielding(yielding), items: Vec::new() }
     }
 
     fn add(&mut self, cells: Vec<String>, item: Value) {
@@ -97,7 +98,7 @@ pub(crate) fn run(context: &Context, args: &ListArgs) -> Result<Exit, CommandErr
     };
     match args.format.format {
         Format::Json => ui::json(&context.ui, &listing.items)?,
-        Format::Table => context.ui.data(&listing.table.render())?,
+        Format::Table => context.ui.data(&listing.table.fit(context.ui.screen()))?,
     }
     Ok(Exit::Ok)
 }
@@ -138,7 +139,18 @@ fn ops(
         suite::builtin_names().into_iter().map(selection::load).collect::<Result<_, _>>()?;
     let headers =
         ["op", "overload", "aliases", "family", "result", "dtypes", "suites", "signature"];
-    let mut listing = Listing::new(&headers);
+    let yielding = [
+        ("signature", 40),
+        ("dtypes", 0),
+        ("overload", 0),
+        ("aliases", 12),
+        ("result", 0),
+        ("signature", 24),
+        ("aliases", 0),
+        ("suites", 12),
+        ("signature", 0),
+    ];
+    let mut listing = Listing::new(&headers, &yielding);
     let ops: Vec<&Arc<OpDef>> = match &asked {
         Some(suite) => suite.ops().iter().filter_map(|name| suite.op(name).ok()).collect(),
         None => op::all().iter().collect(),
@@ -194,7 +206,7 @@ fn ops(
 }
 
 fn suites() -> Result<Listing, CommandError> {
-    let mut listing = Listing::new(&["suite", ">ops", "description"]);
+    let mut listing = Listing::new(&["suite", ">ops", "description"], &[("description", 24)]);
     for name in suite::builtin_names() {
         let suite = selection::load(name)?;
         listing.add(
@@ -207,7 +219,8 @@ fn suites() -> Result<Listing, CommandError> {
 
 fn runs(settings: &Settings) -> Result<Listing, CommandError> {
     let headers = ["run", "made", "backend", "device", ">passed", "speedup", "status"];
-    let mut listing = Listing::new(&headers);
+    let yielding = [("made", 10), ("backend", 0), ("device", 0), ("speedup", 18), ("made", 0)];
+    let mut listing = Listing::new(&headers, &yielding);
     for entry in list_runs(&settings.run.output_dir)? {
         let folder = entry.dir.display().to_string();
         let name = entry
@@ -257,7 +270,8 @@ fn runs(settings: &Settings) -> Result<Listing, CommandError> {
 }
 
 fn backends(context: &Context, settings: &Settings) -> Listing {
-    let mut listing = Listing::new(&["name", "kind", "state", "what it is"]);
+    let mut listing =
+        Listing::new(&["name", "kind", "state", "what it is"], &[("what it is", 24), ("kind", 0)]);
     let mut add = |name: &str, kind: &str, state: &str, what: &str, base_url: Option<String>| {
         let item = json!({
             "name": name, "kind": kind, "state": state, "description": what, "base_url": base_url
@@ -299,7 +313,8 @@ fn python_state(
 }
 
 fn devices(context: &Context, settings: &Settings) -> Listing {
-    let mut listing = Listing::new(&["device", "name", "arch", ">SMs", ">memory GiB", "note"]);
+    let headers = ["device", "name", "arch", ">SMs", ">memory GiB", "note"];
+    let mut listing = Listing::new(&headers, &[("note", 12), ("SMs", 0), ("memory GiB", 0)]);
     let mut add = |name: String, target: &kgen_record::Target, note: &str| {
         let gib = target.memory_bytes >> 30;
         let item = json!({ "device": name, "target": target, "note": note });

@@ -43,7 +43,8 @@ pub(crate) fn run(context: &Context, args: &ProfileArgs) -> Result<Exit, Command
     };
     let (evaluation, _) = eval::evaluate(context, &args.eval, &settings, &wanted)?;
     let Some(profile) = &evaluation.profile else {
-        context.ui.data(&eval::text(&evaluation))?;
+        let (screen, verbose) = (context.ui.screen(), context.ui.is_verbose());
+        context.ui.text(&eval::text(&evaluation, screen, verbose))?;
         return Ok(Exit::NotSolved);
     };
     match args.eval.format.format {

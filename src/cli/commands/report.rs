@@ -9,7 +9,7 @@ use crate::{
         CommandError, Context, args::OutputArgs, exit_codes::Exit, output::FileArgs,
         session::plural,
     },
-    report::{self, KernelBenchError, Summary},
+    report::{self, KernelBenchError, Screen, Summary},
 };
 
 /// Sum up a stored run as a table or as a page with pictures; nothing in it is written
@@ -53,14 +53,22 @@ pub(crate) fn run(context: &Context, args: &ReportArgs) -> Result<Exit, CommandE
             serde_json::to_string_pretty(&summary).expect("kgen's own data turns into JSON")
         }
         ReportFormat::KernelBench => eval_results(context, &run, &summary)?,
-        ReportFormat::Table => report::tables(&summary),
-    };
-    args.file.put(context, &text, &format!("kgen-{}.html", run.info().run_id))?;
-    if format == ReportFormat::Table {
-        context.ui.note(&report::totals_line(&summary));
-        if let Some(spend) = report::spend_line(&summary) {
-            context.ui.note(&spend);
+        ReportFormat::Table => {
+            let to_file = args.file.output.is_some();
+            let screen = if to_file { Screen::FILE } else { context.ui.screen() };
+            let result = report::result_lines(&summary).join("\n");
+            format!("{result}\n\n{}", report::tables(&summary, screen))
         }
+    };
+    if format == ReportFormat::Table && args.file.output.is_none() {
+        context.ui.text(&text)?;
+    } else {
+        args.file.put(context, &text, &format!("kgen-{}.html", run.info().run_id))?;
+    }
+    if format == ReportFormat::Table
+        && let Some(spend) = report::spend_line(&summary)
+    {
+        context.ui.note(&spend);
     }
     // A page that was made is no statement on the kernels.
     let is_ok = format == ReportFormat::Html || summary.all_passed();

@@ -118,9 +118,10 @@ pub(super) fn given_kernels(
 
 /// The warning before Python modules are judged.
 const HOST_CODE: &str = "\
-Kernels in Python are programs with your rights, not device code: they can read files, keep results
-between calls and change PyTorch. They run in a process of their own; kgen finds honest mistakes in
-them and cannot promise more (docs/decisions/015). These are:";
+Kernels in Python are programs with your rights, not device code: they can read
+files, keep results between calls and change PyTorch. They run in a process of
+their own; kgen finds honest mistakes in them and cannot promise more
+(docs/decisions/015). These are:";
 
 /// Makes sure that there is a GPU and a Python with PyTorch before workers start.
 fn check_python(settings: &Settings, source: &KernelSource) -> Result<(), CommandError> {

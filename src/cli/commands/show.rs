@@ -22,7 +22,7 @@ use crate::{
         selection::{self, Selection},
         ui::{self, Format},
     },
-    report::TextTable,
+    report::{Screen, TextTable},
 };
 
 /// Show an op's contract, its cases and the prompt as it would be sent
@@ -102,7 +102,9 @@ pub(crate) fn run(context: &Context, args: &ShowArgs) -> Result<Exit, CommandErr
             report_turn(context, args.turn, &prompt);
             context.ui.data(&prompt_text(&prompt))?;
         }
-        Format::Table => context.ui.data(&as_text(op, &selection, &cases, &prompt))?,
+        Format::Table => {
+            context.ui.data(&as_text(op, &selection, &cases, &prompt, context.ui.screen()))?;
+        }
     }
     Ok(Exit::Ok)
 }
@@ -181,7 +183,13 @@ fn as_json(op: &OpDef, cases: &[Case], prompt: &Rendered) -> Value {
     })
 }
 
-fn as_text(op: &OpDef, selection: &Selection, cases: &[Case], prompt: &Rendered) -> String {
+fn as_text(
+    op: &OpDef,
+    selection: &Selection,
+    cases: &[Case],
+    prompt: &Rendered,
+    screen: Screen,
+) -> String {
     let mut text =
         format!("# {} ({})\n\n    {}\n\n{}\n", op.name, op.schema, op.signature, op.semantics);
     let outputs = op.output_names(op.outputs.len());
@@ -198,7 +206,11 @@ fn as_text(op: &OpDef, selection: &Selection, cases: &[Case], prompt: &Rendered)
             text.push_str(&format_line(&name, dtype.cuda_type()));
         }
     }
-    let mut table = TextTable::new(&["case", "class", "dtype", "inputs"]);
+    let mut table = TextTable::new(&["case", "class", "dtype", "inputs"]).yielding(&[
+        ("inputs", 16),
+        ("class", 0),
+        ("dtype", 0),
+    ]);
     for case in cases {
         table.row(vec![case.id.clone(), class(case), case.dtype.to_string(), tensors(case)]);
     }
@@ -210,12 +222,10 @@ fn as_text(op: &OpDef, selection: &Selection, cases: &[Case], prompt: &Rendered)
     } else {
         "none is drawn: a kernel for these shapes alone would pass"
     };
-    text + &format!(
-        "\n## Cases in suite `{}`\n\n{n_cases}; {drawn}.\n\n{}\n\n{}",
-        selection.suite.name,
-        table.render(),
-        prompt_text(prompt)
-    )
+    let table = table.fit(screen);
+    let cases = format!("\n## Cases in suite `{}`\n\n{n_cases}; {drawn}.", selection.suite.name);
+    // A prompt is shown as it is sent.
+    format!("{}\n\n{table}\n\n{}", screen.wrap(&(text + &cases)), prompt_text(prompt))
 }
 
 fn format_line(name: &str, what: &str) -> String {

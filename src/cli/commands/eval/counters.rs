@@ -6,7 +6,7 @@ use kgen_compile::COPY_KERNELS;
 use kgen_record::{CaseResult, Evaluation, LaunchCounters};
 use ptx_emu::{Counters, Executed};
 
-use crate::report::TextTable;
+use crate::report::{Screen, TextTable};
 
 /// Launches that have a row, those with most work first.
 const MAX_LAUNCHES: usize = 12;
@@ -15,7 +15,7 @@ const MAX_LAUNCHES: usize = 12;
 const MAX_PARTS: usize = 10;
 
 /// Returns tables of the counters; nothing where none were asked for.
-pub(super) fn text(evaluation: &Evaluation, kernel: &str) -> String {
+pub(super) fn text(evaluation: &Evaluation, kernel: &str, screen: Screen) -> String {
     let mut launches: Vec<(&CaseResult, &LaunchCounters)> = evaluation
         .cases
         .iter()
@@ -25,7 +25,8 @@ pub(super) fn text(evaluation: &Evaluation, kernel: &str) -> String {
     if launches.is_empty() {
         return String::new();
     }
-    let mut text = format!("\nCounters, launches with most work first:\n{}\n", table(&launches));
+    let mut text =
+        format!("\nCounters, launches with most work first:\n{}\n", table(&launches, screen));
     // Lines of kgen's own copy kernel are not lines of this file.
     let is_own = |launch: &LaunchCounters| COPY_KERNELS.contains(&launch.kernel.as_str());
     let Some((case, most)) = launches.iter().find(|(_, launch)| !is_own(launch)) else {
@@ -38,13 +39,13 @@ pub(super) fn text(evaluation: &Evaluation, kernel: &str) -> String {
         (format!("{line:>5} | {}", source.trim_end()), *executed)
     });
     let kinds = most.counters.by_kind.iter().map(|(kind, executed)| (kind.clone(), *executed));
-    for (what, rows) in [("line", parts(lines)), ("instruction", parts(kinds))] {
+    for (what, rows) in [("line", parts(lines, screen)), ("instruction", parts(kinds, screen))] {
         write!(text, "\nBy {what}, {of}:\n{rows}\n").expect("a string takes any text");
     }
     text
 }
 
-fn table(launches: &[(&CaseResult, &LaunchCounters)]) -> String {
+fn table(launches: &[(&CaseResult, &LaunchCounters)], screen: Screen) -> String {
     let headers = [
         "case",
         "kernel",
@@ -60,7 +61,19 @@ fn table(launches: &[(&CaseResult, &LaunchCounters)]) -> String {
         ">barriers",
         ">divergent",
     ];
-    let mut table = TextTable::new(&headers);
+    let yielding = [
+        ("colliding", 0),
+        ("divergent", 0),
+        ("barriers", 0),
+        ("shared passes/req.", 0),
+        ("atomics", 0),
+        ("stored/needed", 0),
+        ("store sectors/req.", 0),
+        ("case", 16),
+        ("kernel", 12),
+        ("loaded/needed", 0),
+    ];
+    let mut table = TextTable::new(&headers).yielding(&yielding);
     for (case, launch) in launches.iter().take(MAX_LAUNCHES) {
         let Counters { total, global_loads, global_stores, shared, atomics, .. } = &launch.counters;
         table.row(vec![
@@ -79,7 +92,7 @@ fn table(launches: &[(&CaseResult, &LaunchCounters)]) -> String {
             launch.counters.divergent_branches.to_string(),
         ]);
     }
-    table.render()
+    table.fit(screen)
 }
 
 #[expect(clippy::cast_precision_loss, reason = "numbers for people")]
@@ -88,7 +101,7 @@ fn ratio(a: u64, b: u64) -> String {
 }
 
 /// Returns a table of the parts with most lane instructions.
-fn parts(parts: impl Iterator<Item = (String, Executed)>) -> String {
+fn parts(parts: impl Iterator<Item = (String, Executed)>, screen: Screen) -> String {
     let mut parts: Vec<_> = parts.collect();
     parts.sort_by_key(|(_, executed)| std::cmp::Reverse(executed.lanes));
     let mut table = TextTable::new(&[">lane instr.", ">active lanes", ""]);
@@ -96,5 +109,5 @@ fn parts(parts: impl Iterator<Item = (String, Executed)>) -> String {
         let active = format!("{:.1}", executed.active_lanes());
         table.row(vec![executed.lanes.to_string(), active, what]);
     }
-    table.render()
+    table.fit(screen)
 }

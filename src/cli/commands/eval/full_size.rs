@@ -4,9 +4,9 @@ use std::fmt::Write as _;
 
 use kgen_record::{Evaluation, FullSize};
 
-/// Returns the comparison of each full-size case, and where the time of an evaluation went that had
-/// such cases.
-pub(super) fn text(evaluation: &Evaluation) -> String {
+/// Returns the comparison of each full-size case; where `verbose`, with where its time went, and that of
+/// the evaluation.
+pub(super) fn text(evaluation: &Evaluation, verbose: bool) -> String {
     let cases = evaluation.cases.iter();
     let full: Vec<_> =
         cases.filter_map(|case| Some((&case.case, case.full_size.as_ref()?))).collect();
@@ -23,13 +23,19 @@ pub(super) fn text(evaluation: &Evaluation) -> String {
             (_, true) => "PyTorch's module in f64",
             _ => "the builtin kernel",
         };
-        write!(
+        writeln!(
             text,
             "  {case}: {compared} elements on {data_sets} data sets compared with {by}, {differing} \
-             differ by more than rounding; {judged} held against f64\n    {}\n",
-            seconds(steps.iter().map(|step| (step.step.as_str(), step.seconds)))
+             differ by more than rounding; {judged} held against f64",
         )
         .expect("a string takes any text");
+        if verbose {
+            let steps = steps.iter().map(|step| (step.step.as_str(), step.seconds));
+            writeln!(text, "    {}", seconds(steps)).expect("a string takes any text");
+        }
+    }
+    if !verbose {
+        return text;
     }
     let stages = evaluation.stage_times.iter().map(|time| (time.stage.name(), time.seconds));
     writeln!(text, "  all stages: {}", seconds(stages)).expect("a string takes any text");

@@ -4,11 +4,11 @@ use std::fmt::Write as _;
 
 use kgen_record::{Evaluation, LaunchFacts, Resources};
 
-use crate::report::TextTable;
+use crate::report::{Screen, TextTable};
 
 /// Returns tables of resources and launches, and the code in a line per kernel; empty where nothing
 /// was compiled.
-pub(super) fn text(evaluation: &Evaluation) -> String {
+pub(super) fn text(evaluation: &Evaluation, screen: Screen) -> String {
     let mut out = String::new();
     if evaluation.resources.is_empty() {
         return out;
@@ -16,9 +16,12 @@ pub(super) fn text(evaluation: &Evaluation) -> String {
     let mut say = |title: &str, text: &str| {
         write!(out, "\n{title}\n{text}\n").expect("a string takes any text");
     };
-    say("Resources, worst over the variants:", &resources(&evaluation.resources));
+    say("Resources, worst over the variants:", &resources(&evaluation.resources, screen));
     if evaluation.resources.iter().any(|kernel| !kernel.launches.is_empty()) {
-        say("Launches, the largest of each kind of block:", &launches(&evaluation.resources));
+        say(
+            "Launches, the largest of each kind of block:",
+            &launches(&evaluation.resources, screen),
+        );
     }
     let mixes = evaluation.resources.iter().filter_map(|kernel| kernel.sass.as_ref());
     let code: Vec<String> = mixes.filter_map(kgen_profile::summary::sass).collect();
@@ -28,7 +31,7 @@ pub(super) fn text(evaluation: &Evaluation) -> String {
     out
 }
 
-fn resources(kernels: &[Resources]) -> String {
+fn resources(kernels: &[Resources], screen: Screen) -> String {
     let headers = ["kernel", ">registers", ">spilled bytes", ">stack bytes", ">shared bytes"];
     let mut table = TextTable::new(&headers);
     for resources in kernels {
@@ -40,10 +43,10 @@ fn resources(kernels: &[Resources]) -> String {
             resources.smem_bytes.to_string(),
         ]);
     }
-    table.render()
+    table.fit(screen)
 }
 
-fn launches(kernels: &[Resources]) -> String {
+fn launches(kernels: &[Resources], screen: Screen) -> String {
     let headers = [
         "kernel",
         ">grid",
@@ -55,13 +58,21 @@ fn launches(kernels: &[Resources]) -> String {
         ">waves",
         "case",
     ];
-    let mut table = TextTable::new(&headers);
+    let yielding = [
+        ("case", 12),
+        ("registers", 0),
+        ("shared bytes", 0),
+        ("kernel", 12),
+        ("waves", 0),
+        ("case", 0),
+    ];
+    let mut table = TextTable::new(&headers).yielding(&yielding);
     for kernel in kernels {
         for launch in &kernel.launches {
             table.row(row(&kernel.kernel, launch));
         }
     }
-    table.render()
+    table.fit(screen)
 }
 
 fn row(kernel: &str, launch: &LaunchFacts) -> Vec<String> {

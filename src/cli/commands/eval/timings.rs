@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, fmt::Write as _};
 
 use kgen_record::{BaselineTiming, CaseTiming, Evaluation, Flag, Mode};
 
-use crate::report::{NOT_MEASURED, TextTable, speedup_text};
+use crate::report::{NOT_MEASURED, Screen, TextTable, speedup_text};
 
 /// Returns the speedups in one line.
 pub(super) fn speedups(evaluation: &Evaluation) -> String {
@@ -16,7 +16,7 @@ pub(super) fn speedups(evaluation: &Evaluation) -> String {
 /// Returns a table of the timed cases, with a column per baseline, and its notes; nothing where
 /// nothing was timed.
 #[expect(clippy::cast_precision_loss, reason = "numbers for people")]
-pub(super) fn text(evaluation: &Evaluation) -> String {
+pub(super) fn text(evaluation: &Evaluation, screen: Screen) -> String {
     if evaluation.timings.is_empty() {
         return String::new();
     }
@@ -26,7 +26,13 @@ pub(super) fn text(evaluation: &Evaluation) -> String {
         vec!["timed case", ">median us", ">quartiles", ">GB/s", ">GFLOP/s", ">% of floor"];
     headers.extend(over.iter().map(String::as_str));
     headers.push(">MiB");
-    let mut table = TextTable::new(&headers);
+    let others = over.iter().skip(1).rev().map(|header| (header.as_str(), 0));
+    let yielding: Vec<(&str, usize)> =
+        [("MiB", 0), ("GFLOP/s", 0), ("GB/s", 0), ("quartiles", 0), ("timed case", 20)]
+            .into_iter()
+            .chain(others)
+            .collect();
+    let mut table = TextTable::new(&headers).yielding(&yielding);
     for timing in &evaluation.timings {
         let candidate = &timing.candidate;
         let us = candidate.median_us;
@@ -45,7 +51,7 @@ pub(super) fn text(evaluation: &Evaluation) -> String {
         cells.push(format!("{:.1}", timing.peak_bytes as f64 / 1_048_576.0));
         table.row(cells);
     }
-    let mut text = format!("\n{}\n", table.render());
+    let mut text = format!("\n{}\n", table.fit(screen));
     for note in notes(evaluation, &names) {
         writeln!(text, "{note}").expect("a string takes any text");
     }

@@ -13,7 +13,7 @@ use kgen_settings::Settings;
 use super::{SelftestArgs, write};
 use crate::{
     cli::{CommandError, Context, exit_codes::Exit, machine, session},
-    report::TextTable,
+    report::{Screen, TextTable},
 };
 
 /// Seed of the drawn shapes and the inputs, unless one is given: a failure can be repeated.
@@ -109,8 +109,10 @@ fn print(context: &Context, report: &Report, out: Option<&Path>) -> Result<Exit,
     write(out, "judge.json", report)?;
     let total = report.total();
     let surprises = report.surprises().map(|row| format!("\n{}", line(row)));
-    let text = table(report, &total) + &surprises.collect::<String>() + &summary(report, &total);
-    context.ui.data(&text)?;
+    let text = table(report, &total, context.ui.screen())
+        + &surprises.collect::<String>()
+        + &summary(report, &total);
+    context.ui.text(&text)?;
     Ok(if report.is_clean() { Exit::Ok } else { Exit::NotSolved })
 }
 
@@ -129,7 +131,7 @@ fn line(row: &ControlResult) -> String {
     format!("{end}: {} ({}): {verdict}{speed}, {seconds:.2} s; {reason}{open}", item.id, item.why)
 }
 
-fn table(report: &Report, total: &Count) -> String {
+fn table(report: &Report, total: &Count, screen: Screen) -> String {
     let headers = [
         "family",
         ">controls",
@@ -155,7 +157,7 @@ fn table(report: &Report, total: &Count) -> String {
             format!("{} ({})", count.kernelbench.1, count.kernelbench.0),
         ]);
     }
-    table.render()
+    table.fit(screen)
 }
 
 fn summary(report: &Report, total: &Count) -> String {

@@ -19,7 +19,7 @@ use serde::Serialize;
 use super::{SelftestArgs, compiler, write};
 use crate::{
     cli::{CommandError, Context, exit_codes::Exit, machine, session},
-    report::TextTable,
+    report::{Screen, TextTable},
 };
 
 /// Seed of the checks: a failure can be repeated as far as the GPU allows it.
@@ -73,7 +73,7 @@ pub(super) fn run(
     let protocol = kgen_measure::PROTOCOL;
     let page = Page { protocol, target: &target, session: &session, rows: &rows };
     write(args.out.as_deref(), "timing.json", &page)?;
-    ui.data(&text(&page))?;
+    ui.text(&text(&page, ui.screen()))?;
     let failed = rows.iter().any(|row| row.outcome == CheckStatus::Failed);
     Ok(if failed { Exit::NotSolved } else { Exit::Ok })
 }
@@ -163,7 +163,7 @@ fn result(row: &TimingCheck) -> &'static str {
 }
 
 /// The page.
-fn text(page: &Page<'_>) -> String {
+fn text(page: &Page<'_>, screen: Screen) -> String {
     let mut table = TextTable::new(&["check", "of", "found", "must be", "result"]);
     for row in page.rows {
         let found = match &row.outcome {
@@ -185,7 +185,7 @@ fn text(page: &Page<'_>) -> String {
         "{}{}\n\n{}\n\n{n_passed} passed, {n_failed} failed, {n_missing} not measured",
         head(page.target),
         calibrated(page.session),
-        table.render()
+        table.fit(screen)
     )
 }
 
@@ -225,7 +225,7 @@ mod tests {
         let session = Session::default();
         let target = Target::h100_class();
         let page = Page { protocol: "p", target: &target, session: &session, rows: &rows };
-        let text = text(&page);
+        let text = text(&page, Screen::FILE);
         assert!(
             text.starts_with("kgen-time/1 on H100-class (emulated) (no UUID)\n\ncheck"),
             "{text}"
