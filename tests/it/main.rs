@@ -16,6 +16,7 @@ mod gpu;
 mod import;
 mod judge;
 mod llm;
+mod messages;
 mod nvrtc;
 mod prompt;
 mod reference;
