@@ -210,7 +210,10 @@ mod tests {
         let file = dir.path().join("config.toml");
         std::fs::write(&file, config).unwrap();
         let resolved = resolve_with(Some(&file), &|_| None, &Overrides::default());
-        let Settings { llm, providers, models, .. } = resolved.unwrap().settings;
+        let resolved = resolved.map_err(|error| {
+            error.to_string().replace(&file.display().to_string(), "config.toml")
+        })?;
+        let Settings { llm, providers, models, .. } = resolved.settings;
         let key = |name: &str| name.ends_with("_KEY").then(|| "sk-0123456789".into());
         from_settings(name, &llm, &providers, &models, &key).map_err(|error| error.to_string())
     }

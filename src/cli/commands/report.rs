@@ -92,4 +92,3 @@ fn eval_results(context: &Context, run: &Run, summary: &Summary) -> Result<Strin
     context.ui.note(&format!("level {}; a runtime is the mean in milliseconds", results.level));
     Ok(results.text)
 }
-

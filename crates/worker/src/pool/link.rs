@@ -211,7 +211,7 @@ impl Worker {
             match timeout_at(deadline, self.stdin.write_all(part)).await {
                 Ok(Ok(())) => {}
                 Ok(Err(_)) => return Err(JobError::Closed),
-                Err(_) => return Err(JobError::Overdue(allowed)),
+                Err(_) => return Err(self.silence(allowed)),
             }
         }
         loop {
@@ -269,6 +269,14 @@ impl Worker {
         }
     }
 
+    /// Returns why a message did not come in time: a worker whose pipe somebody else keeps open may be dead.
+    fn silence(&self, allowed: Duration) -> JobError {
+        match self.child.status() {
+            Some(_) => JobError::Closed,
+            None => JobError::Overdue(allowed),
+        }
+    }
+
     async fn line_before(
         &mut self,
         deadline: Instant,
@@ -281,7 +289,7 @@ impl Worker {
                 Err(JobError::Garbage(error.to_string()))
             }
             Ok(Err(_)) => Err(JobError::Closed),
-            Err(_) => Err(JobError::Overdue(allowed)),
+            Err(_) => Err(self.silence(allowed)),
         }
     }
 
