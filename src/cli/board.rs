@@ -1,5 +1,6 @@
 //! The ops that are worked on, in a few lines.
 
+use super::printable::printable;
 use crate::report::Screen;
 
 /// Lines of ops.
@@ -49,7 +50,9 @@ impl Board {
 
     /// Returns at most [`MAX_OPS`] lines and one for all other ops, none of them wider than the screen.
     pub(super) fn lines(&self, screen: Screen) -> Vec<String> {
-        let line = |Row { op, state }: &Row| screen.cut(&format!("{op:>NAME$} {state}"));
+        let line = |Row { op, state }: &Row| {
+            screen.cut(&printable(&format!("{op:>NAME$} {state}"), false))
+        };
         let mut lines: Vec<String> = self.shown.iter().map(line).collect();
         if !self.others.is_empty() {
             lines.push(screen.cut(&format!("{:>NAME$} and {} more", "", self.others.len())));

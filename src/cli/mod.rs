@@ -13,6 +13,7 @@ mod help;
 mod idle;
 mod machine;
 mod output;
+mod printable;
 mod progress;
 mod providers;
 mod run_inputs;
@@ -76,8 +77,12 @@ pub(crate) struct Context {
 impl Context {
     /// Resolves the settings, warns of stray variables.
     fn settings(&self, flags: &Overrides) -> Result<kgen_settings::Settings, CommandError> {
-        let Resolved { settings, file, warnings } =
+        let Resolved { mut settings, file, warnings } =
             kgen_settings::resolve(self.config.as_deref(), flags)?;
+        // The op of that name is aten.all.
+        if settings.suite.ops.iter().any(|name| name == "all") {
+            settings.suite.ops.clear();
+        }
         if let Some(file) = file {
             self.ui.detail(&format!("settings from {}", file.display()));
         }
@@ -109,9 +114,15 @@ pub fn main() -> ExitCode {
     let cli = match parsed {
         Ok(cli) => cli,
         Err(error) => {
-            // Printing fails only where nobody reads; the exit code still says it.
-            drop(error.print());
-            return if error.use_stderr() { Exit::Usage } else { Exit::Ok }.into();
+            if !error.use_stderr() {
+                // Printing fails only where nobody reads; the exit code still says it.
+                drop(error.print());
+                return Exit::Ok.into();
+            }
+            // It quotes arguments, which may hold anything.
+            let text = error.render().to_string();
+            Ui::new(ui::Verbosity::Normal, false).announce(text.trim_end());
+            return Exit::Usage.into();
         }
     };
     let ui = Ui::new(cli.global.verbosity(), cli.global.wide);

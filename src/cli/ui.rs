@@ -1,12 +1,19 @@
 //! Standard output and standard error: data to the one, everything else to the other.
 
-use std::io::{self, IsTerminal, Write};
+use std::{
+    borrow::Cow,
+    io::{self, IsTerminal, Write},
+};
 
 use console::Term;
 use indicatif::{MultiProgress, ProgressBar, ProgressState, ProgressStyle};
 use kgen_settings::env;
 
-use super::{CommandError, exit_codes::Exit};
+use super::{
+    CommandError,
+    exit_codes::Exit,
+    printable::{printable, printable_json},
+};
 use crate::report::{Screen, Tone};
 
 /// How talkative kgen is on standard error.
@@ -75,8 +82,9 @@ impl Ui {
     ///
     /// When standard output cannot be written to; a reader that went away is no error.
     pub(crate) fn data(&self, text: &str) -> Result<(), CommandError> {
+        let text = printable(text.trim_end(), self.out.color);
         let mut stdout = io::stdout().lock();
-        let written = writeln!(stdout, "{}", text.trim_end()).and_then(|()| stdout.flush());
+        let written = writeln!(stdout, "{text}").and_then(|()| stdout.flush());
         match written {
             Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
                 Err(CommandError::new(Exit::Config, error).hint("standard output is not writable"))
@@ -120,7 +128,7 @@ impl Ui {
 
     /// Prints a line to standard error, above the progress bars.
     fn line(&self, text: &str) {
-        let text = self.err.wrap(text);
+        let text = self.err.wrap(&printable(&shortened(text), self.err.color));
         let print = || {
             // Nobody reads when standard error is gone.
             drop(writeln!(io::stderr().lock(), "{text}"));
@@ -185,6 +193,23 @@ impl Ui {
     }
 }
 
+/// Characters of a message at most, and of one of its lines: what it quotes may be a whole file.
+const MESSAGE: usize = 16_000;
+const LINE: usize = 2_000;
+
+/// Returns a message with its longest lines and its end cut off.
+fn shortened(text: &str) -> Cow<'_, str> {
+    if text.len() <= LINE {
+        return Cow::Borrowed(text);
+    }
+    let cut = |text: &str, most: usize| match text.char_indices().nth(most) {
+        Some((end, _)) => format!("{}... ({} bytes more)", &text[..end], text.len() - end),
+        None => text.to_owned(),
+    };
+    let lines: Vec<String> = text.lines().map(|line| cut(line, LINE)).collect();
+    Cow::Owned(cut(&lines.join("\n"), MESSAGE))
+}
+
 /// Writes an estimate of the time that is left, from the ops that are done.
 fn time_left(state: &ProgressState, out: &mut dyn std::fmt::Write) {
     let (done, all) = (state.pos(), state.len().unwrap_or_default());
@@ -231,6 +256,11 @@ pub(crate) enum Format {
 ///
 /// As [`Ui::data`].
 pub(crate) fn json(ui: &Ui, value: &impl serde::Serialize) -> Result<(), CommandError> {
+    ui.data(&json_text(value))
+}
+
+/// Returns a value as JSON that can be printed.
+pub(crate) fn json_text(value: &impl serde::Serialize) -> String {
     let text = serde_json::to_string_pretty(value).expect("kgen's own data turns into JSON");
-    ui.data(&text)
+    printable_json(&text)
 }

@@ -112,8 +112,7 @@ impl Compared {
         match format {
             CompareFormat::Table => compare::text(&self.comparison),
             CompareFormat::Csv => compare::csv(&self.comparison),
-            CompareFormat::Json => serde_json::to_string_pretty(&self.comparison)
-                .expect("kgen's own data turns into JSON"),
+            CompareFormat::Json => crate::cli::ui::json_text(&self.comparison),
             CompareFormat::Html => kgen_compare::html::page(&self.arms, &self.comparison),
         }
     }

@@ -7,7 +7,7 @@ use kgen_store::{Run, find_run};
 use crate::{
     cli::{
         CommandError, Context, args::OutputArgs, exit_codes::Exit, output::FileArgs,
-        session::plural,
+        session::plural, ui,
     },
     report::{self, KernelBenchError, Screen, Summary},
 };
@@ -49,9 +49,7 @@ pub(crate) fn run(context: &Context, args: &ReportArgs) -> Result<Exit, CommandE
     let summary = report::summarise(&run)?;
     let text = match format {
         ReportFormat::Html => report::page(&run)?,
-        ReportFormat::Json => {
-            serde_json::to_string_pretty(&summary).expect("kgen's own data turns into JSON")
-        }
+        ReportFormat::Json => ui::json_text(&summary),
         ReportFormat::KernelBench => eval_results(context, &run, &summary)?,
         ReportFormat::Table => {
             let to_file = args.file.output.is_some();
