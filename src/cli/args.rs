@@ -401,6 +401,9 @@ pub(crate) struct LlmArgs {
     /// Base URL of the provider's API
     #[arg(long, value_name = "URL", help_heading = "LLM")]
     pub(crate) base_url: Option<String>,
+    /// Seconds that a provider is waited for at most
+    #[arg(long, value_name = "SECONDS", help_heading = "LLM", allow_negative_numbers = true)]
+    pub(crate) max_wait: Option<f64>,
     /// Run whose replies are replayed: a run ID, `latest`, or a path
     #[arg(long, value_name = "RUN", help_heading = "LLM")]
     pub(crate) replay: Option<String>,
@@ -428,6 +431,7 @@ impl LlmArgs {
         flags.set("llm.provider", self.provider.clone().or(replay));
         flags.set("llm.model", self.llm_model.clone());
         flags.set("llm.base_url", self.base_url.clone());
+        flags.set("llm.max_wait_s", self.max_wait);
         flags.set("llm.replay", self.replay.clone());
         flags.set("run.reuse_evals", self.reuse_evals.then_some(true));
         flags.set("llm.effort", self.effort.clone());

@@ -8,10 +8,12 @@ use std::{
 };
 
 use kgen_agent::{
-    CandidateSource, Deps, Policy, RunEnd, RunOp, RunOutcome, RunSpec, Search, ShutdownHandle,
+    CandidateSource, Deps, Policy, RunEnd, RunInputs as _, RunOp, RunOutcome, RunSpec, Search,
+    ShutdownHandle,
 };
-use kgen_llm::{Budget, Client};
+use kgen_llm::{Budget, Client, Turn};
 use kgen_ops::{op::OpDef, suite};
+use kgen_prompt::Situation;
 use kgen_record::{Cap, Implementation, OpKey, Profile, RunId, Split, Target};
 use kgen_settings::{DeviceChoice, Settings};
 use kgen_store::{DeviceInfo, RecordedRun, Run, RunInfo, RunStore, Spent};
@@ -110,7 +112,9 @@ impl Ready {
             Backend::Llm => Some(providers::open(&job.settings)?),
             Backend::Pregenerated | Backend::Builtin | Backend::Cublas | Backend::Python(_) => None,
         };
-        if provider.is_some() {
+        if let Some(provider) = &provider {
+            // A URL that is none is found out before there is a run.
+            drop(Client::new(provider.config.clone(), Budget::default())?);
             search::warn_cut(&context.ui, &job.settings);
         }
         let budget = match &provider {
@@ -161,7 +165,10 @@ impl Ready {
                 warn_about_changes(context, &store, machine);
                 store
             }
-            None => create(&job, provider.as_ref(), machine)?,
+            None => {
+                check_prompts(&job, provider.as_ref(), pool)?;
+                create(&job, provider.as_ref(), machine)?
+            }
         };
         let store = Arc::new(store);
         ui.note(&format!(
@@ -333,6 +340,30 @@ fn plan(
         limits: settings.limits.into(),
     };
     Ok((plan, client))
+}
+
+/// Makes a first prompt, so that settings under which there is none are found out before there is a run.
+fn check_prompts(
+    job: &Job,
+    provider: Option<&Provider>,
+    pool: &kgen_worker::Pool,
+) -> Result<(), CommandError> {
+    let Some(asked) = provider else { return Ok(()) };
+    let (target, is_gpu) = judging_device(&job.settings, provider, pool);
+    let inputs = inputs(&job.settings, &job.selection, target, is_gpu, Some(&asked.config))?;
+    let mut first = None;
+    for op in &job.selection.ops {
+        match inputs.prompt(&op.name, &Situation::first(Turn::Code)) {
+            // A prompt that is too long for one op is that op's trouble.
+            Ok(_) => return Ok(()),
+            Err(error) => _ = first.get_or_insert(error),
+        }
+    }
+    match first.map(|error| error.downcast::<kgen_prompt::Error>()) {
+        None => Ok(()),
+        Some(Ok(error)) => Err((*error).into()),
+        Some(Err(error)) => Err(CommandError::new(Exit::Config, error)),
+    }
 }
 
 fn create(

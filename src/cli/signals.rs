@@ -1,4 +1,4 @@
-//! SIGINT, SIGTERM and SIGHUP: the first one keeps the replies of open requests, the second drops them.
+//! SIGINT, SIGTERM and SIGHUP: the first one keeps replies that come soon, the second drops them.
 
 use std::sync::{Arc, OnceLock};
 
@@ -6,9 +6,14 @@ use kgen_agent::{Shutdown, ShutdownHandle};
 use tokio::{
     signal::unix::{Signal, SignalKind, signal},
     task::JoinHandle,
+    time::{Duration, Instant, sleep_until},
 };
 
 use super::{exit_codes::Exit, ui::Ui};
+
+/// Time that the replies of open requests have after the first signal: those who stop services kill them
+/// soon after.
+const GRACE: Duration = Duration::from_secs(4);
 
 /// Listens for signals until it is dropped.
 #[derive(Debug)]
@@ -31,16 +36,25 @@ impl SignalListener {
                 ui.warn("signals cannot be caught: Ctrl-C ends kgen at once");
                 return;
             };
+            let mut deadline = None;
             loop {
-                let exit = next(&mut interrupt, &mut terminate, &mut hangup).await;
+                let exit = tokio::select! {
+                    exit = next(&mut interrupt, &mut terminate, &mut hangup) => exit,
+                    () = until(deadline) => {
+                        stop.raise(Shutdown::Immediate);
+                        deadline = None;
+                        continue;
+                    }
+                };
                 _ = seen.set(exit);
                 match stop.level() {
                     Shutdown::Running | Shutdown::Draining if !calls_wait => {
                         stop.raise(Shutdown::Graceful);
-                        ui.note(
-                            "stopping: replies that were asked for are still stored; once more \
-                             stops at once",
-                        );
+                        deadline = Some(Instant::now() + GRACE);
+                        ui.note(&format!(
+                            "stopping: replies that come within {} s are stored; once more stops at once",
+                            GRACE.as_secs()
+                        ));
                     }
                     Shutdown::Running
                     | Shutdown::Draining
@@ -64,6 +78,14 @@ impl SignalListener {
 impl Drop for SignalListener {
     fn drop(&mut self) {
         self.task.abort();
+    }
+}
+
+/// Waits until a time, or for ever.
+async fn until(deadline: Option<Instant>) {
+    match deadline {
+        Some(deadline) => sleep_until(deadline).await,
+        None => std::future::pending().await,
     }
 }
 

@@ -31,14 +31,14 @@ pub fn tables(summary: &Summary, screen: Screen) -> String {
     text
 }
 
-/// Returns one line for all ops that no attempt was finished at; `None` where there are none.
+/// Returns one line for all ops that no attempt was finished at; `None` where there are none, and for a single
+/// one, which has a row.
 #[must_use]
 pub(super) fn unfinished_line(summary: &Summary) -> Option<String> {
     let ops = summary.ops.iter().filter(|op| op.verdict.is_none());
     let ops: Vec<&str> = ops.map(|op| op.op.as_str()).collect();
-    let noun = if ops.len() == 1 { "op" } else { "ops" };
     let n_ops = ops.len();
-    (n_ops > 0).then(|| format!("{n_ops} {noun} without a finished attempt: {}", ops.join(", ")))
+    (n_ops > 1).then(|| format!("{n_ops} ops without a finished attempt: {}", ops.join(", ")))
 }
 
 /// Returns flags raised while ops were timed, a line per flag. That launching dominates is left
@@ -161,9 +161,14 @@ impl<'a> Columns<'a> {
 pub fn op_table(summary: &Summary, screen: Screen) -> Option<TextTable> {
     let columns = Columns::of(summary);
     let mut table = columns.table();
-    let begun = || summary.ops.iter().filter(|op| op.verdict.is_some());
-    begun().next()?;
-    for op in begun() {
+    let (mut rows, unfinished): (Vec<_>, Vec<_>) =
+        summary.ops.iter().partition(|op| op.verdict.is_some());
+    if let [op] = unfinished[..] {
+        // Its row is no longer than a line about it.
+        rows.push(op);
+    }
+    rows.first()?;
+    for op in rows {
         table.row(columns.row(op, screen));
     }
     Some(table)

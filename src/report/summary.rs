@@ -7,7 +7,9 @@ use kgen_record::{
     AttemptId, BaselineTiming, CaseOutcome, CaseTiming, Evaluation, Flag, Level, LibraryUse, OpKey,
     PythonFacts, Speedup, Spend, Split, Verdict, number::Number,
 };
-use kgen_store::{AttemptRecord, Confirmation, Counts, Run, best, effective_verdict};
+use kgen_store::{
+    AttemptRecord, Confirmation, Counts, OpState, Run, RunState, best, effective_verdict,
+};
 use rayon::prelude::*;
 use serde::Serialize;
 
@@ -152,11 +154,33 @@ pub fn summarise(run: &Run) -> Result<Summary, kgen_store::Error> {
     }
     let info = run.info();
     let take = |name: &String| found.get(name).cloned().unwrap_or_else(|| unstarted(name));
-    let ops: Vec<_> = info.ops.iter().map(take).collect();
+    let mut ops: Vec<_> = info.ops.iter().map(take).collect();
+    add_unfinished(run, &mut ops)?;
     let spend = spend::of_run(run, &ops);
     let summary =
         totals(info.run_id.to_string(), info.backend.clone(), info.device.name.clone(), ops);
     Ok(Summary { spend, ..summary })
+}
+
+/// Adds the calls of attempts that are not finished: they were paid for, too.
+fn add_unfinished(run: &Run, ops: &mut [OpSummary]) -> Result<(), kgen_store::Error> {
+    let state = RunState::scan(run)?;
+    let is_open = |of: &OpState| of.attempts.values().any(|attempt| attempt.record.is_none());
+    if !state.ops.values().any(is_open) {
+        return Ok(());
+    }
+    let calls_wait = run.info().provider.as_deref() == Some("mailbox");
+    let spent = kgen_store::spent(run, &state, calls_wait)?;
+    for op in ops {
+        let key = OpKey(op.op.replace('.', "__"));
+        if state.ops.get(&key).is_some_and(is_open)
+            && let Some((spend, _)) = spent.ops.get(&key)
+        {
+            op.calls = spend.calls;
+            op.spend = *spend;
+        }
+    }
+    Ok(())
 }
 
 fn totals(run: String, backend: String, device: String, ops: Vec<OpSummary>) -> Summary {

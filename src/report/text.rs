@@ -1,6 +1,6 @@
 //! Text for people: the table of ops, `OVERALL_SUMMARY.txt`, `README.md`.
 
-use std::fmt::Write as _;
+use std::{collections::BTreeSet, fmt::Write as _};
 
 use kgen_record::Level;
 use kgen_store::{Run, RunStatus};
@@ -35,8 +35,20 @@ pub fn totals_line(summary: &Summary) -> String {
     let n_ops = summary.ops.len();
     let noun = if n_ops == 1 { "op" } else { "ops" };
     let speedup = mean_speedup_text(&summary.speedups);
-    let passed = format!("{} of {n_ops} {noun} passed on {}", summary.n_passed, summary.device);
-    format!("{passed}; speedup {speedup}")
+    let on = judged_on(summary);
+    format!("{} of {n_ops} {noun} passed on {on}; speedup {speedup}", summary.n_passed)
+}
+
+/// Returns the device of a run, or where the evaluations were made that it has from another one.
+fn judged_on(summary: &Summary) -> String {
+    let reused = summary.ops.iter().filter(|op| op.reused_evaluation);
+    let levels: BTreeSet<&str> =
+        reused.filter_map(|op| op.level).map(|level| level.name()).collect();
+    if levels.is_empty() {
+        return summary.device.clone();
+    }
+    let levels: Vec<&str> = levels.into_iter().collect();
+    format!("{} in the run that is replayed", levels.join(" and "))
 }
 
 /// Cells of the bar of passed ops.

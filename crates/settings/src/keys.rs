@@ -48,6 +48,8 @@ pub enum Kind {
     Device,
     /// `adaptive`, `off` or a number of tokens.
     Thinking,
+    /// A GPU architecture of NVRTC: `sm_90a`.
+    Arch,
     /// A table of anything.
     Table,
     /// One of these words.
@@ -118,7 +120,7 @@ pub const KEYS: &[Key] = &[
     key("llm.connect_timeout_s", "KGEN_LLM_CONNECT_TIMEOUT_S", Kind::Positive),
     key("llm.idle_timeout_s", "KGEN_LLM_IDLE_TIMEOUT_S", Kind::Positive),
     key("llm.total_timeout_s", "KGEN_LLM_TOTAL_TIMEOUT_S", Kind::Positive),
-    key("llm.max_wait_s", "KGEN_LLM_MAX_WAIT_S", Kind::Positive),
+    flag("llm.max_wait_s", "KGEN_LLM_MAX_WAIT_S", "max-wait", Kind::Positive),
     key("llm.retries", "KGEN_LLM_RETRIES", Kind::Int(0)),
     flag("llm.replay", "KGEN_LLM_REPLAY", "replay", Kind::Run),
     flag("llm.mailbox_wait_s", "KGEN_LLM_MAILBOX_WAIT_S", "mailbox-wait", Kind::Number),
@@ -134,7 +136,7 @@ pub const KEYS: &[Key] = &[
     flag("device.counters", "KGEN_DEVICE_COUNTERS", "counters", Kind::Bool),
     flag("device.profile", "KGEN_DEVICE_PROFILE", "profile", Kind::Bool),
     key("device.emu.name", "KGEN_DEVICE_EMU_NAME", Kind::Text),
-    key("device.emu.arch", "KGEN_DEVICE_EMU_ARCH", Kind::Text),
+    key("device.emu.arch", "KGEN_DEVICE_EMU_ARCH", Kind::Arch),
     key("device.emu.sm_count", "KGEN_DEVICE_EMU_SM_COUNT", Kind::Int(1)),
     key("device.emu.smem_max", "KGEN_DEVICE_EMU_SMEM_MAX", Kind::Int(0)),
     key("device.emu.l2_bytes", "KGEN_DEVICE_EMU_L2_BYTES", Kind::Int(0)),
@@ -142,7 +144,7 @@ pub const KEYS: &[Key] = &[
     flag("suite.suite", "KGEN_SUITE_SUITE", "suite", Kind::NameOrPath),
     flag("suite.ops", "KGEN_SUITE_OPS", "ops", Kind::List),
     flag("suite.dtypes", "KGEN_SUITE_DTYPES", "dtypes", Kind::DTypes),
-    flag("suite.topn", "KGEN_SUITE_TOPN", "topn", Kind::Int(0)),
+    flag("suite.topn", "KGEN_SUITE_TOPN", "topn", Kind::Int(1)),
     flag("suite.max_bytes", "KGEN_SUITE_MAX_BYTES", "max-bytes", Kind::Bytes),
     flag("suite.keep_going", "KGEN_SUITE_KEEP_GOING", "keep-going", Kind::Bool),
     flag("suite.op_file", "KGEN_SUITE_OP_FILE", "op-file", Kind::Path),
@@ -205,6 +207,7 @@ impl Kind {
                 format!("all, none or a list of {}", names.join(", "))
             }
             Self::Thinking => "adaptive, off or a number of tokens".to_owned(),
+            Self::Arch => "an architecture such as sm_90a".to_owned(),
             Self::Bytes => "a number of bytes such as 64MiB".to_owned(),
             Self::Device => "auto, emu, cuda or cuda:N,cuda:M".to_owned(),
             Self::Table => "a table".to_owned(),
@@ -232,6 +235,7 @@ impl Kind {
             | Self::Bytes
             | Self::Seconds
             | Self::Thinking
+            | Self::Arch
             | Self::OneOf(_) => toml::Value::String(text.to_owned()),
             Self::Int(_) => toml::Value::Integer(text.trim().parse().ok()?),
             Self::Positive | Self::Number => toml::Value::Float(text.trim().parse().ok()?),
@@ -281,6 +285,7 @@ impl Kind {
             },
             Self::Feedback => feedback(&value),
             Self::Thinking => thinking(&value).map(toml::Value::String),
+            Self::Arch => value.as_str().is_some_and(is_arch).then_some(value),
             Self::Device => value.as_str()?.parse::<DeviceChoice>().is_ok().then_some(value),
             Self::Table => value.is_table().then_some(value),
             Self::OneOf(words) => words.contains(&value.as_str()?).then_some(value),
@@ -335,6 +340,14 @@ fn feedback(value: &toml::Value) -> Option<toml::Value> {
 }
 
 /// Reads how a model is to think: a word, or a number of tokens.
+/// Returns whether a text has the form of an architecture that NVRTC may know: `sm_75`, `sm_90a`, `sm_120f`.
+fn is_arch(text: &str) -> bool {
+    let Some(rest) = text.strip_prefix("sm_") else { return false };
+    let number = rest.strip_suffix(['a', 'f']).unwrap_or(rest);
+    number.bytes().all(|b| b.is_ascii_digit())
+        && number.parse().is_ok_and(|n: u32| (50..200).contains(&n))
+}
+
 fn thinking(value: &toml::Value) -> Option<String> {
     let text = match value {
         toml::Value::Integer(tokens) => tokens.to_string(),

@@ -212,6 +212,7 @@ fn shown(kind: Kind, value: &Value) -> String {
         | Kind::Bytes
         | Kind::Device
         | Kind::Thinking
+        | Kind::Arch
         | Kind::OneOf(_) => false,
     };
     match value {
@@ -305,6 +306,7 @@ fn relative_to(kind: Kind, folder: &Path, value: Value) -> Value {
         | Kind::Seconds
         | Kind::Feedback
         | Kind::Thinking
+        | Kind::Arch
         | Kind::Device
         | Kind::Table
         | Kind::OneOf(_) => false,
