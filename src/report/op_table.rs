@@ -194,7 +194,10 @@ fn short(uuid: &str) -> &str {
 /// only the emulator saw, and with the lines that no case reached.
 #[must_use]
 pub fn verdict_text(op: &OpSummary) -> String {
-    let Some(verdict) = op.verdict else { return "no attempt finished".to_owned() };
+    let Some(verdict) = op.verdict else {
+        let no_reply = op.no_reply.as_ref().map(|why| format!("no reply: {}", shortened(why)));
+        return no_reply.unwrap_or_else(|| "no attempt finished".to_owned());
+    };
     let level = op.level.map_or("?", |level| level.name());
     let mut text = if verdict == Verdict::Passed {
         let unreached = match op.counts.unreached {
@@ -214,6 +217,15 @@ pub fn verdict_text(op: &OpSummary) -> String {
         text.push_str(what);
     }
     text
+}
+
+/// Returns the beginning of a message.
+fn shortened(message: &str) -> String {
+    const LENGTH: usize = 60;
+    match message.char_indices().nth(LENGTH) {
+        Some((end, _)) => format!("{}…", &message[..end]),
+        None => message.to_owned(),
+    }
 }
 
 /// Returns the passed cases of those that ran, and in two words each why the others did not: `48/48, 6

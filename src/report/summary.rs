@@ -8,7 +8,7 @@ use kgen_record::{
     PythonFacts, Speedup, Spend, Split, Verdict, number::Number,
 };
 use kgen_store::{
-    AttemptRecord, Confirmation, Counts, OpState, Run, RunState, best, effective_verdict,
+    AttemptRecord, CallState, Confirmation, Counts, OpState, Run, RunState, best, effective_verdict,
 };
 use rayon::prelude::*;
 use serde::Serialize;
@@ -94,6 +94,9 @@ pub struct OpSummary {
     pub reused_evaluation: bool,
     /// Its kernel file, relative to the run.
     pub best_file: Option<String>,
+    /// Why the last call brought no reply, of an op without a finished attempt.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub no_reply: Option<String>,
     /// LLM calls for the op, lost ones included.
     pub calls: u32,
     pub spend: Spend,
@@ -179,8 +182,19 @@ fn add_unfinished(run: &Run, ops: &mut [OpSummary]) -> Result<(), kgen_store::Er
             op.calls = spend.calls;
             op.spend = *spend;
         }
+        if let Some(of) = state.ops.get(&key).filter(|_| op.verdict.is_none()) {
+            op.no_reply = no_reply(run, &key, of)?;
+        }
     }
     Ok(())
+}
+
+/// Returns why the last call of an op brought no reply; `None` where it did, or still may.
+fn no_reply(run: &Run, key: &OpKey, op: &OpState) -> Result<Option<String>, kgen_store::Error> {
+    let Some((number, attempt)) = op.attempts.last_key_value() else { return Ok(None) };
+    let Some((call, CallState::Failed)) = attempt.calls.last_key_value() else { return Ok(None) };
+    let failure = run.failure(&attempt_id(key, *number), *call)?;
+    Ok(failure.map(|failure| failure.message))
 }
 
 fn totals(run: String, backend: String, device: String, ops: Vec<OpSummary>) -> Summary {
@@ -243,6 +257,7 @@ pub(super) fn unstarted(op: &str) -> OpSummary {
         cached: false,
         reused_evaluation: false,
         best_file: None,
+        no_reply: None,
         calls: 0,
         spend: Spend::default(),
         recorded_spend: None,
@@ -306,6 +321,7 @@ fn op_summary(run: &Run, key: &OpKey) -> Result<Option<OpSummary>, kgen_store::E
         cached: best.cached,
         reused_evaluation: best.reused_evaluation,
         best_file: source.map(|file| format!("{key}/{attempt}{}", file.suffix())),
+        no_reply: None,
         calls: judged.iter().map(|(record, _)| record.calls).sum(),
         spend: judged.iter().map(|(record, _)| record.spend).sum(),
         recorded_spend: sum(judged.iter().map(|(record, _)| record.recorded_spend)),

@@ -54,13 +54,17 @@ pub enum Error {
     },
     /// The provider takes no request for longer than it is waited for.
     #[error(
-        "provider `{provider}` takes no request before {} ({:#}), longer than llm.max_wait_s = {}",
+        "provider `{provider}` has a rate limit{} and asks to wait until {} ({:#}), longer than \
+         llm.max_wait_s = {}",
+        status.map_or_else(String::new, |status| format!(" (status {status})")),
         until.strftime("%Y-%m-%d %H:%M:%S UTC"),
         jiff::SignedDuration::from_secs(wait.as_secs() as i64),
         max_wait.as_secs_f64()
     )]
     RateLimited {
         provider: String,
+        /// Its answer; `None` where an earlier one reported the limit.
+        status: Option<u16>,
         /// When it takes one.
         until: jiff::Timestamp,
         /// Time until then.
@@ -244,7 +248,7 @@ impl Error {
             | Self::Unavailable { .. }
             | Self::Stopped
             // One reply is damaged on its way; another dialect or path speaks in all of them.
-            | Self::Garbage { status: 200, speaks: None, .. }
+            | Self::Garbage { status: 200..=299, speaks: None, .. }
             | Self::Command { .. }
             | Self::AwaitingReply { .. }
             | Self::EndOfRecording { .. } => Scope::Op,

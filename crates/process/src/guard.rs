@@ -17,8 +17,9 @@ use nix::{
     unistd::{ForkResult, Pid, fork, pipe2},
 };
 
-/// Groups at most; more are left to their leaders' own signal.
-const MAX_GROUPS: usize = 4096;
+/// Groups at most; more are left to their leaders' own signal. The guard has the small stack of the thread
+/// that forked it.
+const MAX_GROUPS: usize = 1024;
 
 /// The writing end of the pipe; `None` where there is no guard.
 static PIPE: OnceLock<Option<Mutex<File>>> = OnceLock::new();
@@ -82,8 +83,10 @@ fn watch(reading: &OwnedFd) -> ! {
                 }
             }
         }
-        for group in groups.into_iter().filter(|group| *group != 0) {
-            libc::kill(-group, libc::SIGKILL);
+        for group in &groups {
+            if *group != 0 {
+                libc::kill(-*group, libc::SIGKILL);
+            }
         }
         libc::_exit(0)
     }

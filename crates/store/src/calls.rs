@@ -60,6 +60,15 @@ impl Run {
         read_bytes(&self.call_path(attempt, call, CallFile::Response))
     }
 
+    /// Returns why a call ended without a reply; `None` where it did not.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Io`] or [`Error::Damaged`].
+    pub fn failure(&self, attempt: &AttemptId, call: u32) -> Result<Option<FailureRecord>, Error> {
+        read_json(&self.call_path(attempt, call, CallFile::Failure))
+    }
+
     /// Returns a stored reply with its text; `None` where there is none.
     ///
     /// A text alone is a reply of which nothing else is known: the process ended before it wrote

@@ -93,8 +93,11 @@ pub fn check_run(dir: &Path) -> Result<Vec<FileProblem>, Error> {
     for of_op in of_ops {
         found.extend(of_op?);
     }
-    if index.1 > 0 {
-        let problem = "has lines that are damaged".to_owned();
+    let in_index = |record: &AttemptRecord| index.0.iter().any(|line| line == record);
+    let records = ops.iter().map(|op| run.attempts(op).unwrap_or_default());
+    let lacks = !records.flatten().all(|record| in_index(&record));
+    if index.1 > 0 || lacks {
+        let problem = "lacks lines of finished attempts".to_owned();
         let path = dir.join(super::layout::INDEX);
         found.push(FileProblem { path, problem, remedy: Remedy::Derive });
     }
@@ -137,6 +140,11 @@ fn mend(problem: &FileProblem) -> Result<(), Error> {
             atomic::write(&problem.path, bytes, Durability::Disk)
         }
         Remedy::SetAside(_) => set_aside(&problem.path),
+        // It is noted, so that it is not missed again.
+        Remedy::Accept(_) if !problem.path.exists() => {
+            let noted = aside(&problem.path);
+            fs::write(&noted, "").map_err(|source| Error::io("write", &noted, source))
+        }
         Remedy::Derive | Remedy::Accept(_) => Ok(()),
     }
 }
@@ -146,13 +154,24 @@ fn set_aside(path: &Path) -> Result<(), Error> {
     if !path.exists() {
         return Ok(());
     }
+    fs::rename(path, aside(path)).map_err(|source| Error::io("set aside", path, source))
+}
+
+/// Returns whether a file was found to be damaged or lost before.
+fn was_noted(path: &Path) -> bool {
+    let mut name = path.as_os_str().to_owned();
+    name.push(".damaged");
+    Path::new(&name).exists()
+}
+
+/// Returns the first free name for a damaged file.
+fn aside(path: &Path) -> PathBuf {
     let named = |number: u32| {
         let mut name = path.as_os_str().to_owned();
         name.push(if number == 1 { ".damaged".to_owned() } else { format!(".damaged{number}") });
         PathBuf::from(name)
     };
-    let free = (1..).map(named).find(|path| !path.exists()).expect("numbers are without end");
-    fs::rename(path, free).map_err(|source| Error::io("set aside", path, source))
+    (1..).map(named).find(|path| !path.exists()).expect("numbers are without end")
 }
 
 /// Reads the copy of `run.json` that the run began with.
@@ -292,7 +311,7 @@ impl<'a> OpCheck<'a> {
         }
         match whole {
             Err(problem) => self.note(samples, problem, Remedy::SetAside(consequence(is_over))),
-            Ok(None) if is_over && matches!(short, Ok(Some(_))) => {
+            Ok(None) if is_over && matches!(short, Ok(Some(_))) && !was_noted(&samples) => {
                 let remains = "its verdict and its times in short are in .eval.json".to_owned();
                 self.note(samples, "is missing", Remedy::Accept(remains));
             }
@@ -311,7 +330,12 @@ impl<'a> OpCheck<'a> {
         let problem = match read_bytes(&path)? {
             Some(bytes) if bytes.is_empty() => "is empty",
             Some(bytes) if std::str::from_utf8(&bytes).is_err() => "is no text",
-            None if was_judged && has(StageFile::Eval) && !has(StageFile::Module) => "is missing",
+            None if was_judged && has(StageFile::Eval) && !has(StageFile::Module) => {
+                if was_noted(&path) {
+                    return Ok(());
+                }
+                "is missing"
+            }
             Some(_) | None => return Ok(()),
         };
         let remedy = match self.copy_of_best(id)? {
@@ -390,10 +414,20 @@ impl<'a> OpCheck<'a> {
         };
         if let Some(problem) = damage {
             self.note(path, problem, Remedy::SetAside(consequence));
-        } else if file == CallFile::ReplyText && has(CallFile::Reply) && !has(CallFile::Request) {
-            let path = self.run.call_path(id, call, CallFile::Request);
-            let remains = "the reply to it is kept".to_owned();
-            self.note(path, "is missing", Remedy::Accept(remains));
+        } else if file == CallFile::ReplyText {
+            let is_over = files.contains(&AttemptFile::Stage(StageFile::Record));
+            for (lost, remains) in [
+                (CallFile::Request, "the reply to it is kept"),
+                (
+                    CallFile::Reply,
+                    "the text of the reply is kept, and its cost in the attempt's record",
+                ),
+            ] {
+                let path = self.run.call_path(id, call, lost);
+                if is_over && !has(lost) && !was_noted(&path) {
+                    self.note(path, "is missing", Remedy::Accept(remains.to_owned()));
+                }
+            }
         }
         Ok(())
     }

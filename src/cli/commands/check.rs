@@ -1,5 +1,7 @@
 //! `kgen check`: damaged and lost files of a run.
 
+use std::path::Path;
+
 use clap::Args;
 use kgen_settings::Overrides;
 use kgen_store::{FileProblem, check_run, find_run, repair_run};
@@ -63,6 +65,17 @@ pub(crate) fn run(context: &Context, args: &CheckArgs) -> Result<Exit, CommandEr
     }
     context.ui.note(&format!("{dir}: {n} damaged or lost, {} mended", found.len() - n_lasting));
     Ok(Exit::Ok)
+}
+
+/// Names the damaged and lost files of a run that is read.
+pub(super) fn warn_of_damage(ui: &ui::Ui, dir: &Path) {
+    let Ok(found) = check_run(dir) else { return };
+    for problem in &found {
+        ui.warn(&problem.describe());
+    }
+    if !found.is_empty() {
+        ui.warn(&format!("`kgen check {} --repair` repairs the run", dir.display()));
+    }
 }
 
 fn described(problem: &FileProblem) -> serde_json::Value {

@@ -11,7 +11,10 @@ use kgen_settings::Overrides;
 use kgen_store::{Run, experiment_runs, find_run};
 
 use crate::{
-    cli::{CommandError, Context, args::OutputArgs, exit_codes::Exit, output::FileArgs},
+    cli::{
+        CommandError, Context, args::OutputArgs, commands::check::warn_of_damage, exit_codes::Exit,
+        output::FileArgs, ui::Ui,
+    },
     report::compare::{self, Detail, Grouping},
 };
 
@@ -48,7 +51,7 @@ pub(crate) fn run(context: &Context, args: &CompareArgs) -> Result<Exit, Command
     let mut flags = Overrides::default();
     args.folder.add_to(&mut flags);
     let settings = context.settings(&flags)?;
-    let runs = open(&settings.run.output_dir, &args.runs)?;
+    let runs = open(&context.ui, &settings.run.output_dir, &args.runs)?;
     let grouping = if args.each_run { Grouping::Runs } else { Grouping::Settings };
     let format = args.file.format(args.format, CompareFormat::Html)?;
     let detail = if format == CompareFormat::Html { Detail::Texts } else { Detail::Numbers };
@@ -58,12 +61,13 @@ pub(crate) fn run(context: &Context, args: &CompareArgs) -> Result<Exit, Command
 }
 
 /// Opens runs, each once.
-fn open(root: &Path, names: &[String]) -> Result<Vec<Run>, CommandError> {
+fn open(ui: &Ui, root: &Path, names: &[String]) -> Result<Vec<Run>, CommandError> {
     let mut runs: Vec<Run> = Vec::new();
     let mut seen = HashSet::new();
     for name in names {
         for dir in folders(root, name)? {
             let run = Run::open(&dir)?;
+            warn_of_damage(ui, &dir);
             // A folder that is there has such a path; where that fails, its own must do.
             if !seen.insert(dir.canonicalize().unwrap_or(dir)) {
                 let id = &run.info().run_id;

@@ -6,8 +6,8 @@ use kgen_store::{Run, find_run};
 
 use crate::{
     cli::{
-        CommandError, Context, args::OutputArgs, exit_codes::Exit, output::FileArgs,
-        session::plural, ui,
+        CommandError, Context, args::OutputArgs, commands::check, exit_codes::Exit,
+        output::FileArgs, session::plural, ui,
     },
     report::{self, KernelBenchError, Screen, Summary},
 };
@@ -45,6 +45,7 @@ pub(crate) fn run(context: &Context, args: &ReportArgs) -> Result<Exit, CommandE
     let settings = context.settings(&flags)?;
     let dir = find_run(&settings.run.output_dir, &args.run)?;
     let run = Run::open(&dir)?;
+    check::warn_of_damage(&context.ui, &dir);
     let format = args.file.format(args.format, ReportFormat::Html)?;
     let summary = report::summarise(&run)?;
     let text = match format {

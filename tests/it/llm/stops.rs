@@ -31,7 +31,7 @@ async fn a_wait_of_a_day_stops_the_run_and_says_until_when() {
         let text = error.to_string();
         assert!(matches!(error, Error::RateLimited { .. }), "{retry_after}: {text}");
         assert_eq!((error.scope(), log.kinds()), (Scope::Run, vec!["request", "failure"]));
-        let until = jiff::Timestamp::now().strftime("before %Y-").to_string();
+        let until = jiff::Timestamp::now().strftime("until %Y-").to_string();
         assert!(text.contains(&until) && text.contains("llm.max_wait_s = 60"), "{text}");
     }
 }

@@ -20,7 +20,7 @@ pub(super) struct Failure {
     /// Whether other calls should wait as well.
     pub(super) pause: bool,
     pub(super) maybe_billed: bool,
-    /// Whether the server was not even reached.
+    /// Whether the server was not reached, or a gateway did not reach it: it may be starting.
     pub(super) unreached: bool,
     /// The error if this is the end of it; `None` stands for [`Error::Unavailable`].
     pub(super) error: Option<Error>,
@@ -64,6 +64,8 @@ impl Http {
                 Failure { maybe_billed: true, ..self.api_failure(error, status, headers) }
             }
             WireError::Foreign { excerpt, speaks } => {
+                let own = self.access.wire.name();
+                let speaks = speaks.filter(|kind| *kind != own);
                 let failure = self.foreign(200, &excerpt, speaks);
                 // Proxies and login pages of networks put their own pages in the place of replies.
                 Failure { maybe_billed: true, retryable: speaks.is_none(), ..failure }
@@ -119,6 +121,7 @@ impl Http {
             retryable,
             wait: retry::asked_wait(headers, std::time::SystemTime::now()),
             pause: matches!(status, 429 | 529),
+            unreached: matches!(status, 502..=504),
             error: end,
             ..Failure::retryable(reason)
         }

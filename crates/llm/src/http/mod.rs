@@ -130,7 +130,7 @@ impl Http {
             let asked = Instant::now();
             let sent = match stop.unless(gate.ready(need)).await {
                 Ok(Ok(sent)) => sent,
-                Ok(Err(too_long)) => return ended(self.too_long(too_long), None, retries),
+                Ok(Err(too_long)) => return ended(self.too_long(too_long, None), None, retries),
                 Err(stopped) => return ended(stopped, None, retries),
             };
             waited += asked.elapsed();
@@ -162,7 +162,7 @@ impl Http {
             if failure.retryable
                 && let Err(too_long) = gate.check(failure.wait.unwrap_or_default())
             {
-                return ended(self.too_long(too_long), failure.response, retries);
+                return ended(self.too_long(too_long, failure.status), failure.response, retries);
             }
             pause(gate, sent, &failure, wait);
             let used = start.elapsed().saturating_sub(waited);
@@ -199,9 +199,10 @@ impl Http {
         }
     }
 
-    fn too_long(&self, TooLongError { wait, max_wait }: TooLongError) -> Error {
+    fn too_long(&self, error: TooLongError, status: Option<u16>) -> Error {
+        let TooLongError { wait, max_wait } = error;
         let until = jiff::Timestamp::now().saturating_add(wait).unwrap_or(jiff::Timestamp::MAX);
-        Error::RateLimited { provider: self.provider.clone(), until, wait, max_wait }
+        Error::RateLimited { provider: self.provider.clone(), status, until, wait, max_wait }
     }
 
     async fn give_up(&self, failure: Failure, tries: u32) -> (Error, Option<ResponseRecord>) {

@@ -105,7 +105,9 @@ impl Http {
             // No API, but a web server that does not know the path, or sends elsewhere.
             None if matches!(status, 201..=399 | 404 | 405) => {
                 let excerpt = wire::excerpt(body);
-                self.foreign(status, &format!("status {status}: {excerpt}"), None)
+                let retryable = status < 300;
+                let failure = self.foreign(status, &format!("status {status}: {excerpt}"), None);
+                Failure { retryable, ..failure }
             }
             error => self.api_failure(error.unwrap_or_else(|| wire::plain(body)), status, headers),
         }

@@ -1,0 +1,127 @@
+//! Replies that are none, and servers that are away.
+
+use std::{net::TcpListener, thread, time::Duration};
+
+use crate::{
+    bench::{Bench, reply, right, strs},
+    server::{Answer, Server, chat, response},
+};
+
+/// Responses that hold no reply.
+fn unusable() -> Vec<(&'static str, Answer)> {
+    let json = [("content-type", "application/json")];
+    let events = [("content-type", "text/event-stream")];
+    let ok = |body: &[u8]| Answer::Bytes(response(200, &json, body));
+    let whole = chat(&reply(2));
+    let cut = |share: usize| Answer::Bytes(whole[..whole.len() * share / 8].to_vec());
+    let stream = |body: &str| Answer::Bytes(response(200, &events, body.as_bytes()));
+    let page = b"<html><body>Sign in</body></html>";
+    vec![
+        ("a page", Answer::Bytes(response(200, &[("content-type", "text/html")], page))),
+        ("a page as JSON", ok(page)),
+        ("nothing", ok(b"")),
+        ("a space", ok(b" ")),
+        ("no JSON", ok(b"It works!")),
+        ("half of JSON", ok(br#"{"choices": [{"mess"#)),
+        ("a list", ok(b"[]")),
+        ("null", ok(b"null")),
+        ("a number", ok(b"7")),
+        ("no choices", ok(br#"{"choices": []}"#)),
+        ("choices of another kind", ok(br#"{"choices": 7}"#)),
+        ("bytes that are no text", ok(b"\xff\xfe\x00{")),
+        ("an error inside", ok(br#"{"error": {"message": "overloaded", "code": 503}}"#)),
+        (
+            "a stream without an end",
+            stream("data: {\"choices\": [{\"delta\": {\"content\": \"a\"}}]}\n\n"),
+        ),
+        ("a stream of no JSON", stream("data: <html>\n\n")),
+        ("a stream of nothing", stream("")),
+        ("a stream of bytes", Answer::Bytes(response(200, &events, b"data: \xff\xfe\n\n"))),
+        ("an end after 1/8", cut(1)),
+        ("an end after 4/8", cut(4)),
+        ("an end after 7/8", cut(7)),
+        ("an end at once", Answer::Bytes(Vec::new())),
+        ("no HTTP", Answer::Bytes(b"220 mail.example ESMTP\r\n".to_vec())),
+        (
+            "a gzip that is none",
+            Answer::Bytes(response(200, &[("content-encoding", "gzip")], b"abc")),
+        ),
+        ("status 500", Answer::Bytes(response(500, &[], b"oops"))),
+        ("status 503", Answer::Bytes(response(503, &json, br#"{"error": {"message": "busy"}}"#))),
+    ]
+}
+
+#[test]
+fn one_op_without_a_reply_leaves_the_other_to_be_solved() {
+    // An answer without a text is an answer: the attempt has no code.
+    for (what, answer) in unusable().into_iter().filter(|(what, _)| !what.contains("choices")) {
+        let server = Server::start(move |_, prompt| match prompt.contains("thrice") {
+            true => answer.clone(),
+            false => Answer::Bytes(right(prompt)),
+        });
+        let bench = Bench::new().env("KGEN_LLM_RETRIES", "1").env("KGEN_LLM_MAX_WAIT_S", "1");
+        let ended = bench.kgen(&strs(&Bench::generate(&server, "twice,thrice")));
+        let said = ended.said();
+        assert_eq!(ended.code, Some(1), "{what}: {said}");
+        assert!(ended.out.contains("twice   passed"), "{what}: {said}");
+        assert!(ended.err.contains("thrice is left unfinished"), "{what}: {said}");
+        // The other op is taken up again, and no stored reply is asked for.
+        let n_requests = server.n_requests();
+        let healthy = Server::start(|_, prompt| Answer::Bytes(right(prompt)));
+        let resumed = bench.resume(&healthy);
+        assert_eq!(
+            (resumed.code, healthy.n_requests()),
+            (Some(0), 1),
+            "{what}: {}",
+            resumed.said()
+        );
+        assert!(n_requests >= 2, "{what}");
+    }
+}
+
+#[test]
+fn one_unusable_reply_is_asked_for_again() {
+    for (what, answer) in unusable() {
+        let server = Server::start(move |number, prompt| match number {
+            0 => answer.clone(),
+            _ => Answer::Bytes(right(prompt)),
+        });
+        let bench = Bench::new();
+        let ended = bench.kgen(&strs(&Bench::generate(&server, "twice")));
+        assert_eq!((ended.code, server.n_requests()), (Some(0), 2), "{what}: {}", ended.said());
+    }
+}
+
+#[test]
+fn a_server_that_is_away_is_waited_for() {
+    for seconds in [1, 3, 8] {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        drop(listener);
+        let back = thread::spawn(move || {
+            thread::sleep(Duration::from_secs(seconds));
+            Server::on(TcpListener::bind(address).unwrap(), |_, prompt| {
+                Answer::Bytes(right(prompt))
+            })
+        });
+        let bench = Bench::new().env("KGEN_LLM_RETRIES", "0");
+        let url = format!("http://{address}/v1");
+        let ended = bench.kgen(&[
+            "generate",
+            "--provider",
+            "vllm",
+            "--llm-model",
+            "m",
+            "--suite",
+            "two.toml",
+            "--ops",
+            "twice",
+            "--run-id",
+            "r",
+            "--base-url",
+            &url,
+        ]);
+        assert_eq!(ended.code, Some(0), "{seconds} s: {}", ended.said());
+        assert_eq!(back.join().unwrap().n_requests(), 1);
+    }
+}
