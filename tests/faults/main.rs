@@ -6,6 +6,7 @@
 mod bench;
 mod damage;
 mod endings;
+mod refused;
 mod replies;
 mod screen;
 mod server;

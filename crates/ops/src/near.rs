@@ -3,8 +3,14 @@
 /// Similarity below which a suggestion is noise.
 const MIN_SIMILARITY: f64 = 0.8;
 
+/// Bytes of a name at most: the comparison takes time by the product of lengths.
+const MAX_LENGTH: usize = 256;
+
 /// Returns the known names that resemble `name`, the most similar first, `most` of them at most.
 pub fn near<'a>(name: &str, known: impl IntoIterator<Item = &'a str>, most: usize) -> Vec<&'a str> {
+    if MAX_LENGTH < name.len() {
+        return Vec::new();
+    }
     let scored = known.into_iter().map(|known| (strsim::jaro_winkler(known, name), known));
     let mut scored: Vec<_> = scored.filter(|(score, _)| MIN_SIMILARITY <= *score).collect();
     scored.sort_by(|a, b| b.0.total_cmp(&a.0));
@@ -26,5 +32,6 @@ mod tests {
         assert_eq!(nearest("buildin", known), Some("builtin"));
         assert_eq!(nearest("pregen", known), Some("pregenerated"));
         assert_eq!(nearest("xyz", known), None);
+        assert_eq!(nearest(&"builtin".repeat(1_000_000), known), None);
     }
 }

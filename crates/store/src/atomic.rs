@@ -83,7 +83,9 @@ fn fill(file: &mut dyn Write, path: &Path, bytes: &[u8]) -> Result<(), Error> {
 
 /// Returns whether a file is a left-over of an interrupted [`write`].
 pub(super) fn is_left_over(name: &str) -> bool {
-    name.starts_with('.') && name.ends_with(TEMP_SUFFIX)
+    let is_own = name.starts_with('.') && name.ends_with(TEMP_SUFFIX);
+    // Libraries name theirs so.
+    is_own || name.strip_prefix(".tmp").is_some_and(|rest| rest.chars().all(char::is_alphanumeric))
 }
 
 /// Removes such a file.

@@ -238,6 +238,7 @@ impl<'a> OpCheck<'a> {
             }
         }
         self.copy()?;
+        self.confirmed();
         Ok(self.found)
     }
 
@@ -247,12 +248,22 @@ impl<'a> OpCheck<'a> {
         let id = AttemptId { op: self.op.clone(), number: metadata.best_attempt };
         let path = self.run.dir().join(&self.op.0).join(format!("{}.cu", self.op));
         if let (Some(kernel), Some(copy)) = (self.run.kernel(&id)?, read_bytes(&path)?)
-            && !kernel.is_empty()
-            && kernel.as_bytes() != copy
+            && !copy.starts_with(kernel.as_bytes())
         {
             self.note(path, "is not the kernel of the best attempt", Remedy::Derive);
         }
         Ok(())
+    }
+
+    /// Looks for the confirmation that the derived data are from.
+    fn confirmed(&mut self) {
+        let Ok(Some(metadata)) = self.run.metadata(self.op) else { return };
+        let id = AttemptId { op: self.op.clone(), number: metadata.best_attempt };
+        let path = self.run.path(&id, StageFile::Confirm);
+        if metadata.confirmed && !path.exists() {
+            let consequence = "`kgen resume` evaluates the winner with fresh seeds again";
+            self.note(path, "is missing", Remedy::SetAside(consequence));
+        }
     }
 
     fn note(&mut self, path: PathBuf, problem: impl Into<String>, remedy: Remedy) {
@@ -327,8 +338,13 @@ impl<'a> OpCheck<'a> {
         let was_judged = self.copies.get(&id.number).is_some_and(|record| {
             record.verdict != Verdict::NoCode && self.run.info().backend != "cublas"
         });
+        let copy = self.copy_of_best(id)?;
+        let is_part = |bytes: &[u8]| {
+            copy.as_ref().is_some_and(|copy| bytes.len() < copy.len() && copy.starts_with(bytes))
+        };
         let problem = match read_bytes(&path)? {
             Some(bytes) if bytes.is_empty() => "is empty",
+            Some(bytes) if is_part(&bytes) => "is torn",
             Some(bytes) if std::str::from_utf8(&bytes).is_err() => "is no text",
             None if was_judged && has(StageFile::Eval) && !has(StageFile::Module) => {
                 if was_noted(&path) {
@@ -338,10 +354,13 @@ impl<'a> OpCheck<'a> {
             }
             Some(_) | None => return Ok(()),
         };
-        let remedy = match self.copy_of_best(id)? {
+        let remedy = match copy {
             Some(bytes) => Remedy::Rebuild(bytes),
-            None if has(StageFile::Record) => {
+            None if problem == "is missing" => {
                 Remedy::Accept("the kernel is in the reply of the attempt".to_owned())
+            }
+            None if has(StageFile::Record) => {
+                Remedy::SetAside("the kernel is in the reply of the attempt")
             }
             None => Remedy::SetAside("it is taken from the stored reply anew"),
         };
