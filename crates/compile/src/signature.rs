@@ -38,7 +38,9 @@ pub(super) fn parameters(lowered: &str) -> Option<Vec<ParamType>> {
 
 /// Returns the C++ spelling of a lowered name; `None` when it is not mangled.
 pub(super) fn demangle(lowered: &str) -> Option<String> {
-    Symbol::new(lowered).ok()?.demangle(&DemangleOptions::new()).ok()
+    // A plain `g` would be read as the code of a type.
+    let mangled = lowered.starts_with("_Z").then_some(lowered)?;
+    Symbol::new(mangled).ok()?.demangle(&DemangleOptions::new()).ok()
 }
 
 /// Splits at the commas outside of brackets; nothing and `void` are an empty list.
@@ -141,6 +143,8 @@ mod tests {
         assert_eq!(params, expected);
         assert_eq!(parameters("_ZN2kg3sigIPFvvEEEvv").unwrap(), []);
         assert!(parameters("relu").is_none());
+        // The codes of `__float128` and `int`.
+        assert_eq!((demangle("g"), demangle("i")), (None, None));
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use kgen_device::{EmuDevice, ModuleId};
 use kgen_kernel::{KernelFile, plan};
-use kgen_record::{Coverage, DType, EvalRequest, Gap, GapKind, Grids, Step};
+use kgen_record::{BufferRef, Coverage, DType, EvalRequest, Gap, GapKind, Grids, Step};
 
 use super::{CaseProgram, Program, builder::describe_args};
 
@@ -27,6 +27,21 @@ pub(super) struct Launches {
     blocks: BTreeMap<u32, u32>,
     /// Conditions, by line, and whether they held.
     conditions: BTreeSet<(u32, bool)>,
+    /// The steps of each plan.
+    outlines: BTreeSet<Outline>,
+}
+
+/// The steps of a plan without their numbers: launches and library calls by line, others by buffer.
+type Outline = BTreeSet<(Option<u32>, Option<BufferRef>)>;
+
+fn outline(program: &CaseProgram) -> Outline {
+    let step = |step: &Step| match step {
+        Step::Launch { line, .. } => (Some(*line), None),
+        Step::Gemm { call } => (call.line, None),
+        Step::Convolution { call } => (Some(call.line), None),
+        Step::Copy { target, .. } | Step::Fill { target, .. } => (None, Some(*target)),
+    };
+    program.plan.steps.iter().map(step).collect()
 }
 
 impl Launches {
@@ -37,6 +52,7 @@ impl Launches {
             *most = (*most).max(grid);
         }
         self.conditions.extend(&program.plan.conditions);
+        self.outlines.insert(outline(program));
     }
 }
 
@@ -120,7 +136,9 @@ fn launch_gaps(request: &EvalRequest, program: &Program, ran: &Launches) -> Vec<
     }
     // A GPU runs the large cases.
     if !request.on_gpu {
-        let planned = program.cases.iter().flat_map(|case| &case.plan.conditions);
+        // One that changes numbers alone leaves the same code to run.
+        let others = program.cases.iter().filter(|case| !ran.outlines.contains(&outline(case)));
+        let planned = others.flat_map(|case| &case.plan.conditions);
         let missed: BTreeSet<u32> =
             planned.filter(|way| !ran.conditions.contains(way)).map(|(line, _)| *line).collect();
         gaps.extend(missed.into_iter().map(|line| gap(line, GapKind::PlanConditionOneWay)));

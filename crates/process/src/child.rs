@@ -19,7 +19,7 @@ use nix::{
 };
 use tokio::sync::watch;
 
-use super::{Error, Spec, guard};
+use super::{Error, Spec, reaper};
 
 /// Time that the system has to end a process after SIGKILL before it counts as undead.
 const KILL_LIMIT: Duration = Duration::from_secs(5);
@@ -138,7 +138,7 @@ pub(super) fn spawn_with(spec: &Spec, stdin: Stdio) -> Result<Child, Error> {
 fn keep(mut child: process::Child, started: &mpsc::SyncSender<std::io::Result<Child>>) {
     let number = child.id();
     let pid = Pid::from_raw(i32::try_from(number).expect("process numbers are positive i32"));
-    guard::add(pid);
+    reaper::add(pid);
     let (exit_sender, exit) = watch::channel(None);
     let shared =
         Arc::new(Shared { leader: Mutex::new(Leader::Unreaped(pid)), ended: Condvar::new() });
@@ -155,7 +155,7 @@ fn keep(mut child: process::Child, started: &mpsc::SyncSender<std::io::Result<Ch
     while waitid(Id::Pid(pid), WaitPidFlag::WEXITED | WaitPidFlag::WNOWAIT) == Err(Errno::EINTR) {}
     let mut leader = shared.lock();
     _ = killpg(pid, Signal::SIGKILL);
-    guard::remove(pid);
+    reaper::remove(pid);
     let status = child.wait().map_or(Status::Exited(-1), Status::from_std);
     *leader = Leader::Reaped(status);
     drop(leader);

@@ -9,14 +9,14 @@
 //! reaped, kills whatever is left of the group, and only then reaps the leader: as long as the
 //! leader is a zombie its number cannot belong to anybody else. The keeper lives as long as the
 //! child does, which `PR_SET_PDEATHSIG` asks for: that signal fires when the forking *thread* ends.
-//! Members of a group whose leader died with kgen are killed by a guard process, which notices kgen's end by
+//! Members of a group whose leader died with kgen are killed by a reaper process, which notices kgen's end by
 //! the end of a pipe.
 
 mod capture;
 mod child;
 mod environment;
-mod guard;
 mod lock;
+mod reaper;
 mod run;
 mod scratch;
 mod spec;

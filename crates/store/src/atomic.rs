@@ -38,7 +38,15 @@ pub(super) fn write(path: &Path, bytes: &[u8], durability: Durability) -> Result
         sync_folder(folder(path))?;
     }
     #[cfg(any(test, feature = "testing"))]
-    crate::testing::journal::note(path, crate::testing::journal::Change::Whole(bytes.to_vec()));
+    {
+        use crate::testing::journal::{Change, Kept, note};
+        let kept = match durability {
+            Durability::Process => Kept::Nothing,
+            Durability::Contents => Kept::Contents,
+            Durability::Disk => Kept::Name,
+        };
+        note(path, Change::Whole(bytes.to_vec()), kept);
+    }
     Ok(())
 }
 
@@ -73,7 +81,10 @@ pub(super) fn append_line(path: &Path, line: &str) -> Result<(), Error> {
     let bytes = format!("{line}\n").into_bytes();
     fill(&mut file, path, &bytes)?;
     #[cfg(any(test, feature = "testing"))]
-    crate::testing::journal::note(path, crate::testing::journal::Change::Appended(bytes));
+    {
+        use crate::testing::journal::{Change, Kept, note};
+        note(path, Change::Appended(bytes), Kept::Nothing);
+    }
     Ok(())
 }
 

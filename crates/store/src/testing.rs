@@ -123,18 +123,43 @@ pub mod journal {
         Appended(Vec<u8>),
     }
 
-    static WRITES: Mutex<Vec<(PathBuf, Change)>> = Mutex::new(Vec::new());
+    /// The part of a write that survives a loss of power.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum Kept {
+        /// Any part of the contents, under the new name or not.
+        Nothing,
+        /// The contents, where the name is there.
+        Contents,
+        /// Contents and name, and the names of earlier files of the folder.
+        Name,
+    }
 
-    pub(crate) fn note(path: &Path, change: Change) {
-        WRITES.lock().expect("no test panics while it holds the lock").push((path.into(), change));
+    /// A write.
+    #[derive(Debug, Clone)]
+    pub struct Write {
+        pub path: PathBuf,
+        pub change: Change,
+        pub kept: Kept,
+    }
+
+    static WRITES: Mutex<Vec<Write>> = Mutex::new(Vec::new());
+
+    pub(crate) fn note(path: &Path, change: Change, kept: Kept) {
+        let write = Write { path: path.into(), change, kept };
+        WRITES.lock().expect("no test panics while it holds the lock").push(write);
     }
 
     /// Returns the writes below a folder, paths relative to it.
-    pub fn writes_below(folder: &Path) -> Vec<(PathBuf, Change)> {
+    pub fn below(folder: &Path) -> Vec<Write> {
         let writes = WRITES.lock().expect("no test panics while it holds the lock");
-        let relative = |(path, change): &(PathBuf, Change)| {
-            Some((path.strip_prefix(folder).ok()?.to_owned(), change.clone()))
+        let relative = |write: &Write| {
+            Some(Write { path: write.path.strip_prefix(folder).ok()?.to_owned(), ..write.clone() })
         };
         writes.iter().filter_map(relative).collect()
+    }
+
+    /// Returns the same without their durability.
+    pub fn writes_below(folder: &Path) -> Vec<(PathBuf, Change)> {
+        below(folder).into_iter().map(|write| (write.path, write.change)).collect()
     }
 }

@@ -335,7 +335,7 @@ impl RunStore {
         let path = self.run.path(attempt, file);
         // An attempt that is reported as finished is there after a loss of power.
         let durability = match file {
-            StageFile::Record | StageFile::Confirm => Durability::Disk,
+            StageFile::Eval | StageFile::Record | StageFile::Confirm => Durability::Disk,
             _ => Durability::Contents,
         };
         wait_for_disk(|| atomic::write(&path, text.as_bytes(), durability))?;

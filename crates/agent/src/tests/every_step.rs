@@ -28,7 +28,7 @@ const REPLIES: [(&str, &[&str]); 1] = [(
     ],
 )];
 
-fn script(search: Search) -> Script {
+pub(super) fn script(search: Search) -> Script {
     let mut script = Script::new(&REPLIES);
     script.plan.search = search;
     script.plan.policy.can_time = true;
@@ -38,12 +38,12 @@ fn script(search: Search) -> Script {
 }
 
 /// Every way to search, with and without a planner.
-fn searches() -> Vec<Search> {
+pub(super) fn searches() -> Vec<Search> {
     let planned = |search| Search { planner: true, ..search };
     vec![Search::repair(), best_of(3), beam(2, 3), planned(best_of(2)), planned(beam(3, 2))]
 }
 
-fn essence(dir: &Path) -> (Vec<AttemptRecord>, BTreeMap<String, Vec<u8>>) {
+pub(super) fn essence(dir: &Path) -> (Vec<AttemptRecord>, BTreeMap<String, Vec<u8>>) {
     let records = records(dir).into_iter().map(|mut record| {
         record.calls -= record.lost_calls;
         record.lost_calls = 0;
@@ -118,7 +118,7 @@ async fn killed_after_any_write_every_strategy_ends_the_same() {
 }
 
 /// A stored reply is never asked for again, every other one is, by the same prompt.
-async fn check_cut(search: Search, dir: &Path, whole: &Trace, cut: &Path) {
+pub(super) async fn check_cut(search: Search, dir: &Path, whole: &Trace, cut: &Path) {
     let before = replied(dir);
     let n_open = {
         let state = RunState::scan(&Run::open(dir).unwrap()).unwrap();

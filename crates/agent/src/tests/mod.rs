@@ -8,6 +8,7 @@ mod every_step;
 mod looping;
 mod parallel;
 mod planning;
+mod power;
 mod resuming;
 mod stopping;
 

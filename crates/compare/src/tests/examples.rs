@@ -245,5 +245,5 @@ fn an_arm_that_the_plot_of_prices_cannot_show_is_named() {
     };
     let arms = [arm("x", vec![of("a", "H200")]), arm("y", vec![of("b", "L4")])];
     let page = crate::html::page(&arms, &compare(&arms));
-    assert!(page.contains("y (timed on another GPU)"), "{page}");
+    assert!(page.contains("B (timed on another GPU)"), "{page}");
 }

@@ -1,7 +1,7 @@
 //! A process that outlives kgen for an instant and kills the process groups that it leaves behind.
 //!
 //! `PR_SET_PDEATHSIG` ends a child when kgen is killed, but not the child's own children: the shell of a
-//! command goes, and the agent that it started goes on, and goes on costing money. The guard reads from a
+//! command goes, and the agent that it started goes on, and goes on costing money. The reaper reads from a
 //! pipe which groups there are. Nobody but kgen holds the other end, so the pipe ends with it.
 
 use std::{
@@ -17,11 +17,11 @@ use nix::{
     unistd::{ForkResult, Pid, fork, pipe2},
 };
 
-/// Groups at most; more are left to their leaders' own signal. The guard has the small stack of the thread
+/// Groups at most; more are left to their leaders' own signal. The reaper has the small stack of the thread
 /// that forked it.
 const MAX_GROUPS: usize = 1024;
 
-/// The writing end of the pipe; `None` where there is no guard.
+/// The writing end of the pipe; `None` where there is no reaper.
 static PIPE: OnceLock<Option<Mutex<File>>> = OnceLock::new();
 
 /// Notes a group that is to end with kgen.
@@ -37,7 +37,7 @@ pub(super) fn remove(group: Pid) {
 fn send(number: i32) {
     if let Some(pipe) = PIPE.get_or_init(start) {
         let mut pipe = pipe.lock().unwrap_or_else(PoisonError::into_inner);
-        // Without a guard children still get their own signal.
+        // Without a reaper children still get their own signal.
         drop(pipe.write_all(&number.to_ne_bytes()));
     }
 }
@@ -60,7 +60,7 @@ fn watch(reading: &OwnedFd) -> ! {
     unsafe {
         // A signal from the terminal goes to kgen, which decides.
         libc::setsid();
-        libc::prctl(libc::PR_SET_NAME, c"kgen-guard".as_ptr());
+        libc::prctl(libc::PR_SET_NAME, c"kgen-reaper".as_ptr());
         // Copies of kgen's files would keep pipes open and locks held.
         libc::dup2(pipe, 0);
         libc::syscall(libc::SYS_close_range, 1, u32::MAX, 0);
