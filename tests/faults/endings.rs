@@ -18,14 +18,15 @@ use crate::{
 /// The limit after a signal: replies have four seconds.
 const SOON: Duration = Duration::from_secs(8);
 
-/// A state of a run: how the server answers, and settings.
-type State = (&'static str, fn() -> Answer, &'static [(&'static str, &'static str)]);
+/// A state of a run: how the server answers, settings, and the number of signals to try: open requests get
+/// their four seconds each time.
+type State = (&'static str, fn() -> Answer, &'static [(&'static str, &'static str)], usize);
 
 const STATES: &[State] = &[
-    ("a rate limit", || Answer::Bytes(response(429, &[("retry-after", "300")], b"{}")), &[]),
-    ("retries", || Answer::Bytes(response(500, &[], b"{}")), &[("KGEN_LLM_RETRIES", "1000")]),
-    ("broken connections", || Answer::Bytes(Vec::new()), &[("KGEN_LLM_RETRIES", "1000")]),
-    ("an answer that does not come", || Answer::Silence(Vec::new()), &[]),
+    ("a rate limit", || Answer::Bytes(response(429, &[("retry-after", "300")], b"{}")), &[], 3),
+    ("retries", || Answer::Bytes(response(500, &[], b"{}")), &[("KGEN_LLM_RETRIES", "1000")], 3),
+    ("broken connections", || Answer::Bytes(Vec::new()), &[("KGEN_LLM_RETRIES", "1000")], 3),
+    ("an answer that does not come", || Answer::Silence(Vec::new()), &[], 1),
     (
         "half of an answer",
         || {
@@ -33,14 +34,15 @@ const STATES: &[State] = &[
             Answer::Silence(whole[..whole.len() / 2].to_vec())
         },
         &[],
+        1,
     ),
 ];
 
 #[test]
 fn a_signal_ends_every_wait_and_nothing_more_is_sent() {
     let signals = [(Signal::SIGINT, 130), (Signal::SIGTERM, 143), (Signal::SIGHUP, 143)];
-    for (what, answer, settings) in STATES {
-        for (signal, code) in signals {
+    for (what, answer, settings, n_signals) in STATES {
+        for (signal, code) in signals.into_iter().take(*n_signals) {
             let server = Server::start(move |_, _| answer());
             let mut bench = Bench::new();
             bench.env.extend(settings.iter().map(|(a, b)| ((*a).to_owned(), (*b).to_owned())));

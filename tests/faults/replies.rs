@@ -94,7 +94,7 @@ fn one_unusable_reply_is_asked_for_again() {
 
 #[test]
 fn a_server_that_is_away_is_waited_for() {
-    for seconds in [1, 3, 8] {
+    for seconds in [1, 3] {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
         drop(listener);
