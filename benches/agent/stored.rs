@@ -92,7 +92,10 @@ fn read(dir: &Path) {
     time("report::write", || report::write(&store).expect("the run is whole"));
     time("compare", || {
         let arms = arms(std::slice::from_ref(&run), Grouping::Settings, Detail::Numbers);
-        compare::text(&kgen_compare::compare(&arms.expect("the run is whole")))
+        compare::text(
+            &kgen_compare::compare(&arms.expect("the run is whole")),
+            kgen::report::Screen::FILE,
+        )
     });
 }
 

@@ -15,7 +15,10 @@ use crate::{
         CommandError, Context, args::OutputArgs, commands::check::warn_of_damage, exit_codes::Exit,
         output::FileArgs, ui::Ui,
     },
-    report::compare::{self, Detail, Grouping},
+    report::{
+        Screen,
+        compare::{self, Detail, Grouping},
+    },
 };
 
 /// Put runs beside each other: ops solved, speed, cost, and how much of it is luck
@@ -55,7 +58,9 @@ pub(crate) fn run(context: &Context, args: &CompareArgs) -> Result<Exit, Command
     let grouping = if args.each_run { Grouping::Runs } else { Grouping::Settings };
     let format = args.file.format(args.format, CompareFormat::Html)?;
     let detail = if format == CompareFormat::Html { Detail::Texts } else { Detail::Numbers };
-    let text = Compared::of(&runs, grouping, detail)?.text(format);
+    let to_file = args.file.output.is_some();
+    let screen = if to_file { Screen::FILE } else { context.ui.screen() };
+    let text = Compared::of(&runs, grouping, detail)?.text(format, screen);
     args.file.put(context, &text, "kgen-compare.html")?;
     Ok(Exit::Ok)
 }
@@ -112,9 +117,9 @@ impl Compared {
     }
 
     /// Formats the comparison.
-    pub(super) fn text(&self, format: CompareFormat) -> String {
+    pub(super) fn text(&self, format: CompareFormat, screen: Screen) -> String {
         match format {
-            CompareFormat::Table => compare::text(&self.comparison),
+            CompareFormat::Table => compare::text(&self.comparison, screen),
             CompareFormat::Csv => compare::csv(&self.comparison),
             CompareFormat::Json => crate::cli::ui::json_text(&self.comparison),
             CompareFormat::Html => kgen_compare::html::page(&self.arms, &self.comparison),

@@ -3,13 +3,13 @@
 //! Columns: `arm`, `against` (the other arm of a test), `op` (empty for the whole arm), `quantity`,
 //! `baseline`, `gpu`, `cases` (`long`: without those that launch overhead dominates, or `all`), `attempts`
 //! (of a curve's point), `value`, `low`, `high` (95 %), `n_ops`, `n_samples`, `p`, `p_holm`, `marks`.
-//! A value that was not measured has no line, or an empty cell.
+//! Numbers have four significant digits. A value that was not measured has no line, or an empty cell.
 
 use std::fmt::Write as _;
 
 use kgen_compare::{ArmSummary, Comparison, Estimate, OpCell, Quantity, Speed, Spend};
 
-use crate::report::export::quoted;
+use crate::report::{digits::significant, export::quoted};
 
 const COLUMNS: [&str; 16] = [
     "arm",
@@ -71,13 +71,13 @@ impl<'a> Line<'a> {
             self.gpu.to_owned(),
             self.cases.to_owned(),
             cell(self.attempts),
-            self.value.to_string(),
-            cell(self.interval.map(|[low, _]| low)),
-            cell(self.interval.map(|[_, high]| high)),
+            significant(self.value),
+            cell(self.interval.map(|[low, _]| significant(low))),
+            cell(self.interval.map(|[_, high]| significant(high))),
             cell(self.n_ops),
             cell(self.n_samples),
-            cell(self.p.map(|[p, _]| p)),
-            cell(self.p.map(|[_, corrected]| corrected)),
+            cell(self.p.map(|[p, _]| significant(p))),
+            cell(self.p.map(|[_, corrected]| significant(corrected))),
             self.marks.clone(),
         ];
         let cells: Vec<String> = cells.iter().map(|cell| quoted(cell)).collect();

@@ -5,22 +5,24 @@ use kgen_compare::{
     summary::FACTORS,
 };
 
-use crate::report::{NOT_MEASURED, TextTable, spend::usd_digits};
+use crate::report::{NOT_MEASURED, Screen, TextTable, spend::usd_digits};
 
 /// Points of a curve that are printed at most.
 const MAX_POINTS: usize = 12;
 
 /// Returns a comparison as tables with notes on them.
 #[must_use]
-pub fn text(comparison: &Comparison) -> String {
-    let mut parts: Vec<String> = legend(comparison).into_iter().collect();
-    parts.push(arm_table(comparison));
-    parts.push(speed_table(comparison));
-    parts.extend(curve_table(comparison));
-    parts.extend(pair_table(comparison));
-    parts.push(op_table(comparison));
+pub fn text(comparison: &Comparison, screen: Screen) -> String {
+    let mut parts: Vec<String> =
+        legend(comparison).into_iter().map(|lines| screen.wrap(&lines)).collect();
+    parts.push(arm_table(comparison, screen));
+    parts.push(speed_table(comparison, screen));
+    parts.extend(curve_table(comparison, screen));
+    parts.extend(pair_table(comparison, screen));
+    parts.push(op_table(comparison, screen));
     let lines = comparison.notes.iter().chain(&comparison.method);
-    parts.push(lines.map(|line| format!("- {line}")).collect::<Vec<_>>().join("\n"));
+    let lines = lines.map(|line| format!("- {line}")).collect::<Vec<_>>().join("\n");
+    parts.push(screen.wrap(&lines));
     parts.join("\n\n")
 }
 
@@ -50,7 +52,7 @@ fn short(comparison: &Comparison, arm: &ArmSummary) -> String {
     if 1 < comparison.arms.len() { arm.letter.clone() } else { arm.name.clone() }
 }
 
-fn arm_table(comparison: &Comparison) -> String {
+fn arm_table(comparison: &Comparison, screen: Screen) -> String {
     let headers =
         ["arm", ">runs", ">ops", ">solved", "correct", "attempts to correct", "USD per solved op"];
     let mut headers = headers.to_vec();
@@ -80,11 +82,11 @@ fn arm_table(comparison: &Comparison) -> String {
             arm.marks.words().join("; "),
         ]);
     }
-    table.render()
+    table.fit(screen)
 }
 
 /// Speedups: the baselines beside each other, without and with cases that launch overhead dominates.
-fn speed_table(comparison: &Comparison) -> String {
+fn speed_table(comparison: &Comparison, screen: Screen) -> String {
     let baselines = &comparison.baselines;
     if baselines.is_empty() {
         return format!("speedup: {NOT_MEASURED}");
@@ -107,7 +109,7 @@ fn speed_table(comparison: &Comparison) -> String {
             add_speeds(&mut table, (&short(comparison, arm), arm), gpu.as_deref(), &on, baselines);
         }
     }
-    table.render()
+    table.fit(screen)
 }
 
 fn add_speeds(
@@ -166,7 +168,7 @@ impl SpeedupStatistic {
 }
 
 /// Learning curves; `None` where nothing was attempted twice.
-fn curve_table(comparison: &Comparison) -> Option<String> {
+fn curve_table(comparison: &Comparison, screen: Screen) -> Option<String> {
     let longest = comparison.arms.iter().max_by_key(|arm| arm.curve.len())?;
     if longest.curve.len() < 2 {
         return None;
@@ -187,7 +189,7 @@ fn curve_table(comparison: &Comparison) -> Option<String> {
         cells.extend(comparison.arms.iter().map(of_arm));
         table.row(cells);
     }
-    Some(format!("{}\n(correct, fast_1, geomean, USD per op)", table.render()))
+    Some(format!("{}\n(correct, fast_1, geomean, USD per op)", table.fit(screen)))
 }
 
 fn curve_cell(point: &CurvePoint, spend: &Spend) -> String {
@@ -203,7 +205,7 @@ fn curve_cell(point: &CurvePoint, spend: &Spend) -> String {
     parts.join(" ")
 }
 
-fn pair_table(comparison: &Comparison) -> Option<String> {
+fn pair_table(comparison: &Comparison, screen: Screen) -> Option<String> {
     if comparison.pairs.is_empty() {
         return None;
     }
@@ -236,10 +238,10 @@ fn pair_table(comparison: &Comparison) -> Option<String> {
             table.row(cells);
         }
     }
-    Some(table.render())
+    Some(table.fit(screen))
 }
 
-fn op_table(comparison: &Comparison) -> String {
+fn op_table(comparison: &Comparison, screen: Screen) -> String {
     let mut headers = vec!["op".to_owned()];
     headers.extend(comparison.arms.iter().map(|arm| short(comparison, arm)));
     let mut table = TextTable::new(&headers.iter().map(String::as_str).collect::<Vec<_>>());
@@ -249,7 +251,7 @@ fn op_table(comparison: &Comparison) -> String {
         cells.extend(row.cells.iter().map(cell));
         table.row(cells);
     }
-    table.render()
+    table.fit(screen)
 }
 
 /// One op in one arm, for example `2/3 1.35x aten, 1.02x torch_compile`.

@@ -80,7 +80,7 @@ fn a_comparison_is_written_for_people_and_for_programs() {
     let root = tempfile::tempdir().unwrap();
     let runs = [stored(root.path(), "a", 1, "repair"), stored(root.path(), "b", 1, "beam")];
     let comparison = compare(&arms(&runs, Grouping::Settings, Detail::Numbers).unwrap());
-    let table = text(&comparison);
+    let table = text(&comparison, Screen::FILE);
     for line in [
         "A  a: strategy repair\nB  b: strategy beam",
         "arm  runs  ops  solved",

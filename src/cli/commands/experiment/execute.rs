@@ -25,7 +25,7 @@ use crate::{
         ui::Format,
     },
     report::{
-        self,
+        self, Screen,
         compare::{Detail, Grouping},
     },
 };
@@ -232,10 +232,9 @@ fn compare(
         (CompareFormat::Json, ComparisonFile::Json),
         (CompareFormat::Html, ComparisonFile::Html),
     ] {
-        let text = compared.text(written);
-        store.write_comparison(file, &text)?;
+        store.write_comparison(file, &compared.text(written, Screen::FILE))?;
         if written == format {
-            context.ui.data(&text)?;
+            context.ui.data(&compared.text(written, context.ui.screen()))?;
         }
     }
     Ok(())
