@@ -15,7 +15,7 @@ use nix::{
 };
 use tempfile::TempDir;
 
-use crate::server::{Server, chat};
+use crate::server::{Answer, Server, chat};
 
 /// Time that everything has that should happen at once: the machine may be busy.
 const SOON: Duration = Duration::from_secs(60);
@@ -127,6 +127,13 @@ impl Bench {
         let mut args: Vec<String> = fixed.iter().chain(&rest).map(|&arg| arg.to_owned()).collect();
         args.push(server.url());
         args
+    }
+
+    /// Continues the run against a server that answers well, and solves it with one request.
+    pub(crate) fn is_solved_by_one_request(&self, what: &str) {
+        let server = Server::start(|_, prompt| Answer::Bytes(right(prompt)));
+        let resumed = self.resume(&server);
+        assert_eq!((resumed.code, server.n_requests()), (Some(0), 1), "{what}: {}", resumed.said());
     }
 
     /// Runs `kgen resume` against a server.

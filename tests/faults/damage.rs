@@ -26,8 +26,10 @@ const FILES: &[(&str, bool)] = &[
     ("twice/twice_attempt_1.confirm.json", false),
 ];
 
-/// The ways to damage a file.
-const WAYS: &[(&str, fn(&Path))] = &[
+/// A way to damage a file, in words.
+type Way = (&'static str, fn(&Path));
+
+const WAYS: &[Way] = &[
     ("torn", |path| {
         let bytes = fs::read(path).unwrap();
         fs::write(path, &bytes[..bytes.len() / 2]).unwrap();

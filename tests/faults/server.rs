@@ -1,6 +1,7 @@
 //! A server that answers requests as a script says, byte by byte if need be.
 
 use std::{
+    fmt::Write as _,
     io::{BufRead as _, BufReader, Read as _, Write as _},
     net::{TcpListener, TcpStream},
     sync::{Arc, Mutex},
@@ -108,9 +109,9 @@ fn read_request(stream: &TcpStream) -> Option<String> {
 pub(crate) fn response(status: u16, headers: &[(&str, &str)], body: &[u8]) -> Vec<u8> {
     let mut head = format!("HTTP/1.1 {status} Scripted\r\nconnection: close\r\n");
     for (name, value) in headers {
-        head.push_str(&format!("{name}: {value}\r\n"));
+        write!(head, "{name}: {value}\r\n").unwrap();
     }
-    head.push_str(&format!("content-length: {}\r\n\r\n", body.len()));
+    write!(head, "content-length: {}\r\n\r\n", body.len()).unwrap();
     [head.as_bytes(), body].concat()
 }
 
