@@ -15,8 +15,8 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::{
-    AttemptRecord, CallFile, Confirmation, Error, Run, RunInfo, RunStatus, RunStore, StageFile,
-    StoredEvaluation, TopFile,
+    AttemptRecord, CallFile, Confirmation, Error, OpMetadata, Run, RunInfo, RunStatus, RunStore,
+    StageFile, StoredEvaluation, TopFile,
     atomic::{self, Durability},
     evaluation_summary::summarise,
     layout::{AttemptFile, METADATA, RUN_COPY, RUN_JSON},
@@ -103,8 +103,7 @@ pub fn check_run(dir: &Path) -> Result<Vec<FileProblem>, Error> {
     }
     for file in [TopFile::FullResults, TopFile::FailedTests] {
         let path = dir.join(file.name());
-        if let Err(Error::Damaged { source, .. }) = read_json::<Value>(&path) {
-            let problem = format!("is damaged ({source})");
+        if let Ok(Err(problem)) = read::<Value>(&path) {
             found.push(FileProblem { path, problem, remedy: Remedy::Derive });
         }
     }
@@ -181,11 +180,21 @@ fn copy_of_info(dir: &Path) -> Result<Option<RunInfo>, Error> {
     Ok(info.map(|info| RunInfo { status: RunStatus::Stopped, ..info }))
 }
 
+/// Returns the contents of a JSON file, or how it is damaged.
+fn read<T: DeserializeOwned>(path: &Path) -> Result<Result<Option<T>, String>, Error> {
+    match read_json(path) {
+        Ok(value) => Ok(Ok(value)),
+        Err(Error::Damaged { source, .. }) => Ok(Err(format!("is damaged ({source})"))),
+        Err(error) => Err(error),
+    }
+}
+
 /// The files of an op.
 struct OpCheck<'a> {
     run: &'a Run,
     op: &'a OpKey,
     attempts: BTreeMap<u32, BTreeSet<AttemptFile>>,
+    metadata: Option<OpMetadata>,
     /// Records of finished attempts, as `metadata.json` and `index.jsonl` have them.
     copies: BTreeMap<u32, AttemptRecord>,
     found: Vec<FileProblem>,
@@ -201,18 +210,14 @@ impl<'a> OpCheck<'a> {
         let mut copies: BTreeMap<u32, AttemptRecord> =
             of_op.map(|record| (record.attempt, record.clone())).collect();
         let mut found = Vec::new();
-        match run.metadata(op) {
-            Ok(metadata) => {
-                let records = metadata.into_iter().flat_map(|metadata| metadata.attempts);
-                copies.extend(records.map(|record| (record.attempt, record)));
-            }
-            Err(Error::Damaged { path, source }) => {
-                let problem = format!("is damaged ({source})");
-                found.push(FileProblem { path, problem, remedy: Remedy::Derive });
-            }
-            Err(error) => return Err(error),
-        }
-        Ok(Self { run, op, attempts, copies, found })
+        let path = run.dir().join(&op.0).join(METADATA);
+        let metadata = read::<OpMetadata>(&path)?.unwrap_or_else(|problem| {
+            found.push(FileProblem { path, problem, remedy: Remedy::Derive });
+            None
+        });
+        let records = metadata.iter().flat_map(|metadata| &metadata.attempts);
+        copies.extend(records.map(|record| (record.attempt, record.clone())));
+        Ok(Self { run, op, attempts, metadata, copies, found })
     }
 
     fn find(mut self) -> Result<Vec<FileProblem>, Error> {
@@ -244,7 +249,7 @@ impl<'a> OpCheck<'a> {
 
     /// Compares `<op>.cu` with the kernel of the best attempt.
     fn copy(&mut self) -> Result<(), Error> {
-        let Ok(Some(metadata)) = self.run.metadata(self.op) else { return Ok(()) };
+        let Some(metadata) = &self.metadata else { return Ok(()) };
         let id = AttemptId { op: self.op.clone(), number: metadata.best_attempt };
         let path = self.run.dir().join(&self.op.0).join(format!("{}.cu", self.op));
         if let (Some(kernel), Some(copy)) = (self.run.kernel(&id)?, read_bytes(&path)?)
@@ -257,7 +262,7 @@ impl<'a> OpCheck<'a> {
 
     /// Looks for the confirmation that the derived data are from.
     fn confirmed(&mut self) {
-        let Ok(Some(metadata)) = self.run.metadata(self.op) else { return };
+        let Some(metadata) = &self.metadata else { return };
         let id = AttemptId { op: self.op.clone(), number: metadata.best_attempt };
         let path = self.run.path(&id, StageFile::Confirm);
         if metadata.confirmed && !path.exists() {
@@ -270,19 +275,10 @@ impl<'a> OpCheck<'a> {
         self.found.push(FileProblem { path, problem: problem.into(), remedy });
     }
 
-    /// Returns the contents of a JSON file, or how it is damaged.
-    fn read<T: DeserializeOwned>(path: &Path) -> Result<Result<Option<T>, String>, Error> {
-        match read_json(path) {
-            Ok(value) => Ok(Ok(value)),
-            Err(Error::Damaged { source, .. }) => Ok(Err(format!("is damaged ({source})"))),
-            Err(error) => Err(error),
-        }
-    }
-
     fn record(&mut self, id: &AttemptId, files: &BTreeSet<AttemptFile>) -> Result<(), Error> {
         let path = self.run.path(id, StageFile::Record);
         let copy = self.copies.get(&id.number).map(|copy| json(copy).into_bytes());
-        let problem = match Self::read::<AttemptRecord>(&path)? {
+        let problem = match read::<AttemptRecord>(&path)? {
             Ok(Some(_)) => return Ok(()),
             Ok(None)
                 if copy.is_none() && !files.contains(&AttemptFile::Stage(StageFile::Confirm)) =>
@@ -304,8 +300,8 @@ impl<'a> OpCheck<'a> {
     fn evaluation(&mut self, id: &AttemptId, files: &BTreeSet<AttemptFile>) -> Result<(), Error> {
         let (eval, samples) =
             (self.run.path(id, StageFile::Eval), self.run.path(id, StageFile::Samples));
-        let short = Self::read::<StoredEvaluation>(&eval)?;
-        let whole = Self::read::<Evaluation>(&samples)?;
+        let short = read::<StoredEvaluation>(&eval)?;
+        let whole = read::<Evaluation>(&samples)?;
         let is_over = files.contains(&AttemptFile::Stage(StageFile::Record))
             || self.copies.contains_key(&id.number);
         match (&short, &whole) {
@@ -371,7 +367,7 @@ impl<'a> OpCheck<'a> {
     /// Returns the kernel of the best attempt, if that is this one.
     fn copy_of_best(&self, id: &AttemptId) -> Result<Option<Vec<u8>>, Error> {
         let path = self.run.dir().join(&self.op.0).join(METADATA);
-        let metadata = Self::read::<Value>(&path)?.ok().flatten();
+        let metadata = read::<Value>(&path)?.ok().flatten();
         let is_best = metadata.is_some_and(|of| of["best_attempt"] == id.number);
         let copy = self.run.dir().join(&self.op.0).join(format!("{}.cu", self.op));
         Ok(read_bytes(&copy)?
@@ -390,14 +386,14 @@ impl<'a> OpCheck<'a> {
         let path = self.run.path(id, file);
         let (damage, consequence) = match file {
             StageFile::Confirm => (
-                Self::read::<Confirmation>(&path)?.err(),
+                read::<Confirmation>(&path)?.err(),
                 "`kgen resume` evaluates the winner with fresh seeds again",
             ),
             StageFile::ConfirmSamples => (
-                Self::read::<Value>(&path)?.err(),
+                read::<Value>(&path)?.err(),
                 "the samples of the confirmation are lost, its verdict is not",
             ),
-            _ => (Self::read::<Value>(&path)?.err(), "the profile is lost"),
+            _ => (read::<Value>(&path)?.err(), "the profile is lost"),
         };
         if let Some(problem) = damage {
             self.note(path, problem, Remedy::SetAside(consequence));
@@ -415,19 +411,18 @@ impl<'a> OpCheck<'a> {
         let path = self.run.call_path(id, call, file);
         let has = |file| files.contains(&AttemptFile::Call(call, file));
         let (damage, consequence) = match file {
-            CallFile::Request => (
-                Self::read::<RequestRecord>(&path)?.err(),
-                "its prompt is in the .request.md beside it",
-            ),
+            CallFile::Request => {
+                (read::<RequestRecord>(&path)?.err(), "its prompt is in the .request.md beside it")
+            }
             CallFile::Reply if !has(CallFile::ReplyText) => {
                 (Some("has no text beside it".to_owned()), "the call is made again")
             }
             CallFile::Reply => (
-                Self::read::<ReplyRecord>(&path)?.err(),
+                read::<ReplyRecord>(&path)?.err(),
                 "the text of the reply is kept, its usage is unknown",
             ),
             CallFile::Failure | CallFile::Lost => {
-                (Self::read::<Value>(&path)?.err(), "the call counts as lost")
+                (read::<Value>(&path)?.err(), "the call counts as lost")
             }
             CallFile::RequestText | CallFile::ReplyText | CallFile::Response => (None, ""),
         };
