@@ -122,10 +122,15 @@ impl Bench {
 
     /// Returns the arguments that ask a server about the suite of both ops, or about one op.
     pub(crate) fn generate(server: &Server, ops: &str) -> Vec<String> {
+        Self::generate_at(&server.url(), ops)
+    }
+
+    /// Returns the same for a server of which only the address is known.
+    pub(crate) fn generate_at(url: &str, ops: &str) -> Vec<String> {
         let fixed = ["generate", "--provider", "vllm", "--llm-model", "m", "--suite", "two.toml"];
         let rest = ["--ops", ops, "--run-id", "r", "--max-attempts", "1", "--base-url"];
         let mut args: Vec<String> = fixed.iter().chain(&rest).map(|&arg| arg.to_owned()).collect();
-        args.push(server.url());
+        args.push(url.to_owned());
         args
     }
 

@@ -1,6 +1,12 @@
 //! Replies that are none, and servers that are away.
 
-use std::{net::TcpListener, thread, time::Duration};
+use std::{
+    net::TcpListener,
+    thread,
+    time::{Duration, Instant},
+};
+
+use serde_json::json;
 
 use crate::{
     bench::{Bench, reply, right, strs},
@@ -86,6 +92,43 @@ fn one_unusable_reply_is_asked_for_again() {
 }
 
 #[test]
+fn token_counts_that_cannot_be_are_no_reason_to_stop() {
+    let server = Server::start(|_, _| {
+        let body = json!({
+            "choices": [{"message": {"content": reply(2)}, "finish_reason": "stop"}],
+            "usage": {"prompt_tokens": u64::MAX, "completion_tokens": u64::MAX},
+        });
+        let json = [("content-type", "application/json")];
+        Answer::Bytes(response(200, &json, body.to_string().as_bytes()))
+    });
+    let bench = Bench::new();
+    let ended = bench.kgen(&strs(&Bench::generate(&server, "twice")));
+    assert_eq!((ended.code, server.n_requests()), (Some(0), 1), "{}", ended.said());
+    for command in ["report", "compare"] {
+        let read = bench.kgen(&[command, "r", "--format", "json"]);
+        assert!(read.out.contains("18446744073709551615"), "{command}: {}", read.said());
+    }
+}
+
+#[test]
+fn one_line_of_many_megabytes_takes_seconds() {
+    let server = Server::start(|_, prompt| {
+        let event = json!({ "choices": [{
+            "delta": { "content": if prompt.contains("twice") { reply(2) } else { reply(3) } },
+            "finish_reason": "stop",
+        }] });
+        let mut body = b": ".to_vec();
+        body.resize(20 << 20, b'x');
+        body.extend_from_slice(format!("\n\ndata: {event}\n\ndata: [DONE]\n\n").as_bytes());
+        Answer::Bytes(response(200, &[("content-type", "text/event-stream")], &body))
+    });
+    let (bench, began) = (Bench::new(), Instant::now());
+    let ended = bench.kgen(&strs(&Bench::generate(&server, "twice")));
+    assert_eq!((ended.code, server.n_requests()), (Some(0), 1), "{}", ended.said());
+    assert!(began.elapsed() < Duration::from_secs(20), "{:?}", began.elapsed());
+}
+
+#[test]
 fn a_server_that_is_away_is_waited_for() {
     for seconds in [1, 3] {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -99,21 +142,7 @@ fn a_server_that_is_away_is_waited_for() {
         });
         let bench = Bench::new().env("KGEN_LLM_RETRIES", "0");
         let url = format!("http://{address}/v1");
-        let ended = bench.kgen(&[
-            "generate",
-            "--provider",
-            "vllm",
-            "--llm-model",
-            "m",
-            "--suite",
-            "two.toml",
-            "--ops",
-            "twice",
-            "--run-id",
-            "r",
-            "--base-url",
-            &url,
-        ]);
+        let ended = bench.kgen(&strs(&Bench::generate_at(&url, "twice")));
         assert_eq!(ended.code, Some(0), "{seconds} s: {}", ended.said());
         assert_eq!(back.join().unwrap().n_requests(), 1);
     }

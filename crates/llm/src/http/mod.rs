@@ -253,5 +253,6 @@ fn pause(gate: &Gate, sent: Sent, failure: &Failure, wait: Duration) {
 
 /// Returns the tokens that a reply counted, where the provider says so.
 fn used(completion: &Completion) -> Option<u64> {
-    completion.usage.input.zip(completion.usage.output).map(|(input, output)| input + output)
+    let (input, output) = completion.usage.input.zip(completion.usage.output)?;
+    Some(input.saturating_add(output))
 }
