@@ -198,14 +198,14 @@ impl Spend {
     pub fn add(&mut self, other: &Self) {
         self.calls += other.calls;
         self.lost_calls += other.lost_calls;
-        self.input_tokens += other.input_tokens;
-        self.cache_read_tokens += other.cache_read_tokens;
-        self.cache_write_tokens += other.cache_write_tokens;
-        self.output_tokens += other.output_tokens;
-        self.reasoning_tokens += other.reasoning_tokens;
+        self.input_tokens = self.input_tokens.saturating_add(other.input_tokens);
+        self.cache_read_tokens = self.cache_read_tokens.saturating_add(other.cache_read_tokens);
+        self.cache_write_tokens = self.cache_write_tokens.saturating_add(other.cache_write_tokens);
+        self.output_tokens = self.output_tokens.saturating_add(other.output_tokens);
+        self.reasoning_tokens = self.reasoning_tokens.saturating_add(other.reasoning_tokens);
         self.unreported += other.unreported;
         self.usd += other.usd;
-        self.assumed_tokens += other.assumed_tokens;
+        self.assumed_tokens = self.assumed_tokens.saturating_add(other.assumed_tokens);
         self.assumed_usd += other.assumed_usd;
         self.unpriced += other.unpriced;
         self.seconds += other.seconds;
