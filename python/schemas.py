@@ -13,7 +13,7 @@ import torch
 
 def main():
     bases = set()
-    for op in json.load(sys.stdin):
+    for op in json.load(sys.stdin)["data"]:
         for name in [op["overload"], op["op"], *op["aliases"]]:
             name = name.removeprefix("aten.")
             bases.add(name.split(".")[0])

@@ -21,7 +21,7 @@ evaluate() {
   printf '\n%s (exit %s, %s s)\n' "$name" $? $((SECONDS - start)) >>"$log"
   python3 - "$out/$name.json" >>"$log" 2>&1 <<'PY'
 import collections, json, sys
-e = json.load(open(sys.argv[1]))
+e = json.load(open(sys.argv[1]))["data"]
 print(e["verdict"], e["level"], e["precision"], e["library_use"], [f["message"][:200] for f in e["findings"]])
 kinds = collections.Counter(json.dumps(c["outcome"])[:120] for c in e["cases"])
 print("  cases:", dict(kinds.most_common(6)))

@@ -42,7 +42,13 @@ impl GlobalArgs {
 pub(crate) struct FormatArgs {
     /// Print the table for people or as JSON
     #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
-    pub(crate) format: Format,
+    format: Format,
+}
+
+impl FormatArgs {
+    pub(crate) fn is_json(&self) -> bool {
+        self.format == Format::Json
+    }
 }
 
 /// Which ops, cases and types.

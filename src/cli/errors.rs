@@ -43,26 +43,47 @@ impl CommandError {
         self
     }
 
-    /// Returns the lines for standard error: the failure, its causes, the ways out.
+    /// Returns the causes, from the failure inward, without those that the message before repeats.
     #[must_use]
-    pub fn render(&self) -> String {
-        let mut lines = vec![format!("error: {}", self.source.to_string().trim_end())];
+    pub fn causes(&self) -> Vec<String> {
+        let mut causes = Vec::new();
         let mut shown = self.source.to_string();
         let mut cause = self.source.source();
         while let Some(error) = cause {
             let text = error.to_string();
             // Some libraries repeat their cause in their own message.
             if !shown.contains(&text) {
-                lines.push(format!("caused by: {}", text.trim_end()));
+                causes.push(text.trim_end().to_owned());
             }
             shown = text;
             cause = error.source();
         }
+        causes
+    }
+
+    /// Returns the lines for standard error: the failure, its causes, the ways out.
+    #[must_use]
+    pub fn render(&self) -> String {
+        let mut lines = vec![format!("error: {}", self.source.to_string().trim_end())];
+        lines.extend(self.causes().iter().map(|cause| format!("caused by: {cause}")));
         if !self.hints.is_empty() {
             lines.push(String::new());
             lines.extend(self.hints.iter().map(|hint| format!("hint: {hint}")));
         }
         lines.join("\n")
+    }
+}
+
+impl From<clap::Error> for CommandError {
+    /// Takes the message and the tips out of the text that clap would print.
+    fn from(error: clap::Error) -> Self {
+        let text = error.render().to_string();
+        let mut parts = text.split("\n\n").map(str::trim);
+        let first = parts.next().unwrap_or_default();
+        let mut usage = Self::usage(first.strip_prefix("error: ").unwrap_or(first));
+        let tips = parts.flat_map(str::lines).filter_map(|line| line.trim().strip_prefix("tip: "));
+        usage.hints.extend(tips.map(str::to_owned));
+        usage
     }
 }
 

@@ -7,6 +7,7 @@ mod budget;
 mod bundled;
 mod commands;
 mod diagnostics;
+mod document;
 mod errors;
 pub mod exit_codes;
 mod help;
@@ -17,6 +18,7 @@ mod printable;
 mod progress;
 mod providers;
 mod run_inputs;
+mod schemas;
 mod search;
 mod selection;
 mod session;
@@ -27,6 +29,8 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
+use commands::compare::CompareFormat;
+use document::Draft;
 pub use errors::CommandError;
 use exit_codes::Exit;
 use kgen_settings::{Overrides, Resolved};
@@ -61,12 +65,55 @@ enum Command {
     Doctor(commands::doctor::DoctorArgs),
     Selftest(commands::selftest::SelftestArgs),
     Setup(commands::setup::SetupArgs),
+    Schema(commands::schema::SchemaArgs),
     Completions(commands::completions::CompletionsArgs),
     Man(commands::man::ManArgs),
     #[command(hide = true)]
     Worker(commands::worker::WorkerArgs),
     #[command(hide = true)]
     Rehearse(commands::rehearse::RehearseArgs),
+}
+
+impl Command {
+    /// Returns whether the command stores what it has when a signal ends it.
+    const fn is_run(&self) -> bool {
+        matches!(
+            self,
+            Self::Generate(_)
+                | Self::Resume(_)
+                | Self::Run(_)
+                | Self::Experiment(_)
+                | Self::Worker(_)
+                | Self::Rehearse(_)
+        )
+    }
+
+    /// Returns whether a JSON document is asked for.
+    fn wants_json(&self) -> bool {
+        match self {
+            Self::Generate(args) => args.format.is_json(),
+            Self::Resume(args) => args.format.is_json(),
+            Self::Run(args) => args.generate.format.is_json(),
+            Self::Eval(args) => args.format.is_json(),
+            Self::Profile(args) => args.eval.format.is_json(),
+            Self::List(args) => args.format.is_json(),
+            Self::Show(args) => args.format.is_json(),
+            Self::Report(args) => args.is_json(),
+            Self::Check(args) => args.format.is_json(),
+            Self::Compare(args) => args.format == CompareFormat::Json,
+            Self::Experiment(args) => args.format == CompareFormat::Json,
+            Self::Export(args) => args.format.is_json(),
+            Self::Import(args) => args.format().is_json(),
+            Self::Doctor(args) => args.format.is_json(),
+            Self::Selftest(args) => args.format.is_json(),
+            Self::Setup(args) => args.format.is_json(),
+            Self::Schema(_)
+            | Self::Completions(_)
+            | Self::Man(_)
+            | Self::Worker(_)
+            | Self::Rehearse(_) => false,
+        }
+    }
 }
 
 pub(crate) struct Context {
@@ -111,6 +158,8 @@ fn public_command_line() -> clap::Command {
 pub fn main() -> ExitCode {
     let parsed =
         command_line().try_get_matches().and_then(|matches| Cli::from_arg_matches(&matches));
+    let arguments: Vec<String> =
+        std::env::args_os().map(|argument| argument.to_string_lossy().into_owned()).collect();
     let cli = match parsed {
         Ok(cli) => cli,
         Err(error) => {
@@ -119,26 +168,37 @@ pub fn main() -> ExitCode {
                 drop(error.print());
                 return Exit::Ok.into();
             }
-            // It quotes arguments, which may hold anything.
-            let text = error.render().to_string();
-            Ui::new(ui::Verbosity::Normal, false).announce(text.trim_end());
-            return Exit::Usage.into();
+            return refuse(error, &arguments).into();
         }
     };
-    let ui = Ui::new(cli.global.verbosity(), cli.global.wide);
+    let draft = cli.command.wants_json().then(|| Draft::new(&arguments));
+    let ui = Ui::new(cli.global.verbosity(), cli.global.wide, draft);
     diagnostics::start(&ui, cli.global.verbose);
+    if !cli.command.is_run() {
+        signals::end_on_signal(&ui);
+    }
     let context = Context { ui, config: cli.global.config };
-    let result = match cli.command {
+    let ended = match cli.command {
         Command::Worker(args) => return commands::worker::run(&args),
         command => dispatch(&context, command),
     };
-    match result {
-        Ok(exit) => exit.into(),
-        Err(error) => {
-            context.ui.error(&error);
-            error.kind.into()
-        }
+    output::end(&context.ui, ended).into()
+}
+
+/// Reports a wrong command line, as it asks for.
+fn refuse(error: clap::Error, arguments: &[String]) -> Exit {
+    let is_json = arguments.iter().any(|argument| argument == "--format=json")
+        || arguments.windows(2).any(|pair| pair == ["--format", "json"]);
+    let ui = |draft| Ui::new(ui::Verbosity::Normal, false, draft);
+    // It quotes arguments, which may hold anything.
+    ui(None).announce(error.render().to_string().trim_end());
+    if !is_json {
+        return Exit::Usage;
     }
+    let draft = Draft::new(arguments);
+    let document = draft.document(Exit::Usage, Some(&error.into()));
+    drop(ui(Some(draft)).data(&ui::json_text(&document)));
+    Exit::Usage
 }
 
 fn dispatch(context: &Context, command: Command) -> Result<Exit, CommandError> {
@@ -160,6 +220,7 @@ fn dispatch(context: &Context, command: Command) -> Result<Exit, CommandError> {
         Command::Doctor(args) => commands::doctor::run(context, &args),
         Command::Selftest(args) => commands::selftest::run(context, &args),
         Command::Setup(args) => commands::setup::run(context, &args),
+        Command::Schema(args) => commands::schema::run(context, &args),
         Command::Completions(args) => commands::completions::run(context, &args),
         Command::Man(args) => commands::man::run(context, &args),
         Command::Worker(_) => unreachable!("a worker is started before"),

@@ -1,4 +1,4 @@
-//! Results that are written into a file, and pages that are opened in a browser.
+//! The end of a command, results that are written into a file, pages that are opened in a browser.
 
 use std::{
     ffi::OsStr,
@@ -10,7 +10,11 @@ use clap::Args;
 use kgen_process::{SYSTEM_ENV, Spec};
 use kgen_settings::env;
 
-use super::{CommandError, Context};
+use super::{
+    CommandError, Context,
+    exit_codes::Exit,
+    ui::{Ui, json_text},
+};
 
 /// Where a result goes.
 #[derive(Debug, Args)]
@@ -62,15 +66,52 @@ impl FileArgs {
             (None, true) => std::env::temp_dir().join(name),
             (Some(file), _) => file.clone(),
         };
-        std::fs::write(&file, text).map_err(|error| {
-            CommandError::config(format!("cannot write {}: {error}", file.display()))
-        })?;
-        context.ui.note(&format!("written to {}", file.display()));
+        write(&context.ui, &file, text)?;
         if self.open {
             open(context, &file);
         }
         Ok(())
     }
+}
+
+/// Ends a command: prints its failure and its document; returns the exit code.
+#[must_use]
+pub(crate) fn end(ui: &Ui, mut ended: Result<Exit, CommandError>) -> Exit {
+    if ui.document().is_some_and(|draft| !draft.claim()) {
+        return ended.unwrap_or_else(|error| error.kind);
+    }
+    if let (Ok(exit), Some(draft)) = (&ended, ui.document())
+        && let Some(file) = draft.file()
+    {
+        let text = json_text(&draft.document(*exit, None));
+        match write(ui, &file, &(text + "\n")) {
+            Ok(()) => return *exit,
+            Err(error) => ended = Err(error),
+        }
+    }
+    let (exit, error) = match &ended {
+        Ok(exit) => (*exit, None),
+        Err(error) => (error.kind, Some(error)),
+    };
+    if let Some(error) = error {
+        ui.error(error);
+    }
+    let Some(draft) = ui.document() else { return exit };
+    match ui.data(&json_text(&draft.document(exit, error))) {
+        Ok(()) => exit,
+        Err(error) => {
+            ui.error(&error);
+            error.kind
+        }
+    }
+}
+
+fn write(ui: &Ui, file: &Path, text: &str) -> Result<(), CommandError> {
+    std::fs::write(file, text).map_err(|error| {
+        CommandError::config(format!("cannot write {}: {error}", file.display()))
+    })?;
+    ui.note(&format!("written to {}", file.display()));
+    Ok(())
 }
 
 /// Opens a file in a browser; where that does not work, the file is there all the same.

@@ -32,7 +32,7 @@ use super::{
     search,
     selection::Selection,
     signals::SignalListener,
-    ui::{self, Format},
+    ui,
 };
 use crate::report;
 
@@ -48,8 +48,6 @@ pub(crate) struct Job {
     pub(crate) backend: Backend,
     pub(crate) kernels: BTreeMap<OpKey, Implementation>,
     pub(crate) target: RunTarget,
-    /// How the table is printed.
-    pub(crate) format: Format,
 }
 
 /// The run directory of a [`Job`].
@@ -474,10 +472,7 @@ fn finish(context: &Context, done: Done, signals: &SignalListener) -> Result<Exi
         Err(error) => (report::summarise(&Run::open(&dir)?)?, Some(error)),
     };
     summary.split = Some(split);
-    match job.format {
-        Format::Json => ui::json(ui, &summary)?,
-        Format::Table => ui.data(&report::tables(&summary, ui.screen()))?,
-    }
+    ui.result(&summary, || report::tables(&summary, ui.screen()))?;
     for line in report::result_lines(&summary) {
         ui.note(&line);
     }

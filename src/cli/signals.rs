@@ -1,15 +1,19 @@
 //! SIGINT, SIGTERM and SIGHUP: the first one keeps replies that come soon, the second drops them.
 
-use std::sync::{Arc, OnceLock};
+use std::{
+    sync::{Arc, OnceLock},
+    thread,
+};
 
 use kgen_agent::{Shutdown, ShutdownHandle};
 use tokio::{
+    runtime::Builder,
     signal::unix::{Signal, SignalKind, signal},
     task::JoinHandle,
     time::{Duration, Instant, sleep_until},
 };
 
-use super::{exit_codes::Exit, ui::Ui};
+use super::{exit_codes::Exit, output, ui::Ui};
 
 /// Time that the replies of open requests have after the first signal: those who stop services kill them
 /// soon after.
@@ -79,6 +83,27 @@ impl Drop for SignalListener {
     fn drop(&mut self) {
         self.task.abort();
     }
+}
+
+/// Ends kgen on the first signal, with the document that is asked for. Nothing is to be stored: what a
+/// worker leaves is ended with it.
+pub(crate) fn end_on_signal(ui: &Ui) {
+    let ui = ui.clone();
+    thread::spawn(move || {
+        let Ok(runtime) = Builder::new_current_thread().enable_io().build() else { return };
+        let first = runtime.block_on(async {
+            let kinds = [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()];
+            let [Ok(mut interrupt), Ok(mut terminate), Ok(mut hangup)] = kinds.map(signal) else {
+                return None;
+            };
+            Some(next(&mut interrupt, &mut terminate, &mut hangup).await)
+        });
+        if let Some(exit) = first {
+            let exit = output::end(&ui, Ok(exit));
+            #[expect(clippy::exit, reason = "the command itself is busy")]
+            std::process::exit(exit.code().into());
+        }
+    });
 }
 
 /// Waits until a time, or for ever.

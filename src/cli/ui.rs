@@ -3,6 +3,7 @@
 use std::{
     borrow::Cow,
     io::{self, IsTerminal, Write},
+    path::PathBuf,
 };
 
 use console::Term;
@@ -11,8 +12,10 @@ use kgen_settings::env;
 
 use super::{
     CommandError,
+    document::Draft,
     exit_codes::Exit,
     printable::{printable, printable_json},
+    schemas::Output,
 };
 use crate::report::{Screen, Tone};
 
@@ -33,13 +36,15 @@ pub(crate) struct Ui {
     /// Where standard error goes.
     err: Screen,
     bars: Option<MultiProgress>,
+    /// The document that takes the result's place on standard output.
+    document: Option<Draft>,
 }
 
 impl Ui {
     /// Returns a printer; progress bars only where standard error is a terminal that can do them. Where
     /// `wide`, tables are as wide on a terminal as in a pipe.
     #[must_use]
-    pub(crate) fn new(verbosity: Verbosity, wide: bool) -> Self {
+    pub(crate) fn new(verbosity: Verbosity, wide: bool, document: Option<Draft>) -> Self {
         let dumb = env::TERM.text().is_some_and(|term| term == "dumb");
         let bars = io::stderr().is_terminal() && !dumb && verbosity != Verbosity::Quiet;
         let out = Screen { width: width_of(&Term::stdout()), color: has_color(&io::stdout()) };
@@ -48,6 +53,7 @@ impl Ui {
             out: if wide { Screen { width: None, ..out } } else { out },
             err: Screen { width: width_of(&Term::stderr()), color: has_color(&io::stderr()) },
             bars: bars.then(MultiProgress::new),
+            document,
         }
     }
 
@@ -64,6 +70,43 @@ impl Ui {
     /// Returns the place of notes: standard error.
     pub(crate) const fn notes(&self) -> Screen {
         self.err
+    }
+
+    /// Returns whether a JSON document is asked for.
+    pub(crate) const fn is_json(&self) -> bool {
+        self.document.is_some()
+    }
+
+    /// Prints the result of a command to standard output: as text, or at the end as the data of a
+    /// document.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::data`].
+    pub(crate) fn result<T: Output>(
+        &self,
+        data: &T,
+        text: impl FnOnce() -> String,
+    ) -> Result<(), CommandError> {
+        match &self.document {
+            Some(document) => {
+                document.set(data, None);
+                Ok(())
+            }
+            None => self.data(&text()),
+        }
+    }
+
+    /// Takes the result of a command for a document that goes into a file, where one is asked for.
+    pub(crate) fn result_into<T: Output>(&self, data: &T, file: Option<PathBuf>) {
+        if let Some(document) = &self.document {
+            document.set(data, file);
+        }
+    }
+
+    /// Returns the document that is asked for.
+    pub(crate) const fn document(&self) -> Option<&Draft> {
+        self.document.as_ref()
     }
 
     /// Prints text for people to standard output, a line end added; long lines are broken between words
@@ -109,6 +152,9 @@ impl Ui {
 
     /// Prints a warning to standard error.
     pub(crate) fn warn(&self, text: &str) {
+        if let Some(document) = &self.document {
+            document.warn(text);
+        }
         if self.verbosity >= Verbosity::Normal {
             self.line(&format!("{} {text}", self.err.paint(Tone::Open, "warning:")));
         }
@@ -248,15 +294,6 @@ pub(crate) enum Format {
     #[default]
     Table,
     Json,
-}
-
-/// Prints a value as JSON.
-///
-/// # Errors
-///
-/// As [`Ui::data`].
-pub(crate) fn json(ui: &Ui, value: &impl serde::Serialize) -> Result<(), CommandError> {
-    ui.data(&json_text(value))
 }
 
 /// Returns a value as JSON that can be printed.

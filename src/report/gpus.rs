@@ -1,6 +1,7 @@
 //! Results of a run on each of its GPUs.
 
 use kgen_record::{Evaluation, Level};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{
@@ -11,7 +12,7 @@ use super::{
 };
 
 /// The GPU that an evaluation ran on.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 pub struct GpuId {
     /// Its name, for example `NVIDIA H200`.
     pub name: String,
@@ -19,7 +20,7 @@ pub struct GpuId {
 }
 
 /// A GPU with the ops whose best attempt was judged on it.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct GpuSummary {
     #[serde(flatten)]
     pub gpu: GpuId,

@@ -4,6 +4,7 @@ use std::{cmp::Reverse, collections::BTreeSet};
 
 use kgen_compare::{Estimate, Fast, Outcome, Scores, scores};
 use kgen_record::{Flag, LibraryUse};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{
@@ -14,7 +15,7 @@ use super::{
 };
 
 /// The speedup of a run over one baseline.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct MeanSpeedup {
     pub baseline: String,
     /// Name of the GPU, where the run's ops were judged on GPUs of several names: times of
@@ -38,7 +39,7 @@ pub struct MeanSpeedup {
 }
 
 /// Shares of a run's ops that are fast.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct FastShares {
     pub baseline: String,
     /// The kind of plans, where any of the run calls libraries; an op with the other kind is not fast.

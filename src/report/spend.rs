@@ -2,11 +2,12 @@
 
 use kgen_record::Spend;
 use kgen_store::{AttemptRecord, Run};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{OpSummary, Summary, TextTable};
 
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct AttemptSpend {
     pub attempt: u32,
     #[serde(flatten)]

@@ -11,6 +11,7 @@ use kgen_store::{
     AttemptRecord, CallState, Confirmation, Counts, OpState, Run, RunState, best, effective_verdict,
 };
 use rayon::prelude::*;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{
@@ -19,7 +20,7 @@ use super::{
     spend::{self, AttemptSpend},
 };
 
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Summary {
     pub run: String,
     /// Where the kernels come from.
@@ -47,7 +48,7 @@ pub struct Summary {
     pub split: Option<Split>,
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct OpSummary {
     /// The op's name in kgen.
     pub op: String,

@@ -6,8 +6,10 @@ use assert_cmd::{Command, assert::Assert};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
+use super::documents;
+
 /// Returns kgen in a folder of its own, without keys, settings or a home.
-fn kgen(folder: &Path) -> Command {
+pub(crate) fn kgen(folder: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_kgen"));
     command.current_dir(folder).env_clear().env("HOME", folder);
     for name in ["PATH", "LD_LIBRARY_PATH"] {
@@ -305,8 +307,7 @@ fn tables_are_valid_json_where_that_is_asked_for() {
         &["show", "relu"],
     ] {
         let assert = kgen(folder.path()).args(args).args(["--format", "json"]).assert().code(0);
-        let value: Value = serde_json::from_str(&stdout(&assert)).unwrap();
-        match &value {
+        match &documents::data(&assert.get_output().stdout) {
             Value::Array(items) => assert!(args[1] == "runs" || !items.is_empty(), "{args:?}"),
             Value::Object(object) => assert!(object.contains_key("cases"), "{args:?}"),
             other => panic!("{args:?}: {other}"),

@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
+use super::documents;
 use assert_cmd::Command;
-use serde_json::Value;
 
 fn compare(args: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_kgen"));
@@ -32,8 +32,7 @@ fn the_emulator_and_a_gpu_stand_beside_each_other_and_not_in_one_mean() {
     ] {
         assert!(table.contains(text), "{text}\n{table}");
     }
-    let json: Value =
-        serde_json::from_str(&stdout(&[DEMOS[0], DEMOS[1], "--format", "json"])).unwrap();
+    let json = documents::data(stdout(&[DEMOS[0], DEMOS[1], "--format", "json"]).as_bytes());
     assert_eq!(json["arms"][1]["letter"], "B");
     assert!(json["differing"].as_array().unwrap().contains(&"device".into()));
     assert_eq!(json["arms"][0]["speeds"], serde_json::json!([]));

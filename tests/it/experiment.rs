@@ -9,7 +9,10 @@ use std::{
 use assert_cmd::Command;
 use serde_json::Value;
 
-use crate::flow::{RELU, kgen, reply, wrong_tail};
+use crate::{
+    documents,
+    flow::{RELU, kgen, reply, wrong_tail},
+};
 
 /// Answers as its argument says, notes every call, and sends kgen a signal at the third one.
 const SCRIPT: &str = r#"#!/bin/sh
@@ -125,7 +128,7 @@ fn a_matrix_is_carried_out_through_kill_and_budget_and_compared_at_the_end() {
     let calls_before = n_calls();
     let again = experiment(at, &["--format", "json"]).assert().code(1);
     assert_eq!(n_calls(), calls_before, "nothing is left to be done");
-    let json: Value = serde_json::from_slice(&again.get_output().stdout).unwrap();
+    let json = documents::data(&again.get_output().stdout);
     let arms: Vec<_> = json["arms"].as_array().unwrap().iter().collect();
     assert_eq!(arms.len(), 4);
     for arm in arms {

@@ -10,6 +10,8 @@ use assert_cmd::{Command, assert::Assert};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
+use super::documents;
+
 /// Returns the folder that NVRTC is installed into, once for all tests.
 fn cache() -> &'static Path {
     static CACHE: OnceLock<PathBuf> = OnceLock::new();
@@ -97,7 +99,7 @@ fn eval_judges_one_file_and_prints_what_it_found() {
         assert!(stdout(&assert).contains(part), "{part}: {}", stdout(&assert));
     }
     let assert = eval("wrong.cu", &["--format", "json"]).code(1);
-    let evaluation: Value = serde_json::from_str(&stdout(&assert)).unwrap();
+    let evaluation = documents::data(&assert.get_output().stdout);
     assert_eq!(evaluation["verdict"], "wrong_output");
 }
 
@@ -115,11 +117,11 @@ fn builtin_kernels_pass_and_the_next_run_takes_theirs() {
     assert!(stderr(&assert).contains("exists already"), "{}", stderr(&assert));
     let assert = run(&["pregenerated", "--run-id", "second", "--format", "json"]).code(0);
     assert!(stderr(&assert).contains("generated_kernels/first (the latest run)"));
-    let summary: Value = serde_json::from_str(&stdout(&assert)).unwrap();
+    let summary = documents::data(&assert.get_output().stdout);
     assert_eq!((&summary["run"], &summary["n_passed"]), (&"second".into(), &2.into()));
 
     let assert = kgen(folder.path(), &["report", "first", "--format", "json"]).assert().code(0);
-    let summary: Value = serde_json::from_str(&stdout(&assert)).unwrap();
+    let summary = documents::data(&assert.get_output().stdout);
     assert_eq!(summary["ops"][1]["op"], "softmax");
     let assert = kgen(folder.path(), &["list", "runs"]).assert().code(0);
     assert_eq!(stdout(&assert).lines().count(), 3, "{}", stdout(&assert));
@@ -292,7 +294,8 @@ fn doctor_tells_what_works_here() {
         assert!(stdout(&assert).contains(part), "{part}: {}", stdout(&assert));
     }
     let assert = kgen(folder.path(), &["doctor", "--format", "json"]).assert().code(0);
-    let items: Vec<Value> = serde_json::from_str(&stdout(&assert)).unwrap();
+    let items = documents::data(&assert.get_output().stdout);
+    let items = items.as_array().unwrap();
     assert!(items.iter().any(|item| item["what"] == "NVRTC" && item["state"] == "ok"));
     let args = ["doctor", "--nvrtc", "/nowhere"];
     kgen(folder.path(), &args).assert().code(5);

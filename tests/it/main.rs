@@ -10,6 +10,7 @@ mod compare;
 mod config;
 mod custom;
 mod demo;
+mod documents;
 mod experiment;
 mod flow;
 mod gpu;

@@ -4,17 +4,7 @@ use std::{fs, path::Path};
 
 use assert_cmd::Command;
 
-/// Returns kgen in a folder of its own, without keys, settings or a home.
-fn kgen(folder: &Path) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_kgen"));
-    command.current_dir(folder).env_clear().env("HOME", folder);
-    for name in ["PATH", "LD_LIBRARY_PATH"] {
-        if let Some(value) = std::env::vars_os().find(|(var, _)| var == name) {
-            command.env(name, value.1);
-        }
-    }
-    command
-}
+use super::{cli::kgen, documents};
 
 /// Runs kgen, checks its exit code, and returns both of its streams.
 fn run(folder: &Path, args: &[&str], code: i32) -> (String, String) {
@@ -108,8 +98,7 @@ fn latest_names_the_run_that_was_made_last() {
     }
     let named = |args: &[&str]| {
         let (json, _) = run(folder.path(), args, 0);
-        let value: serde_json::Value = serde_json::from_str(&json).unwrap();
-        value
+        documents::data(json.as_bytes())
     };
     assert_eq!(named(&["report", "latest", "--format", "json"])["run"], "new");
     let compared = named(&["compare", "latest", "old", "--each-run", "--format", "json"]);
@@ -125,7 +114,7 @@ fn patterns_choose_ops() {
     let listed = |args: &[&str]| -> Vec<String> {
         let args = [&["list", "ops", "--format", "json"], args].concat();
         let (json, _) = run(folder.path(), &args, 0);
-        let value: serde_json::Value = serde_json::from_str(&json).unwrap();
+        let value = documents::data(json.as_bytes());
         let ops = value.as_array().unwrap().iter();
         ops.map(|op| op["op"].as_str().unwrap().to_owned()).collect()
     };
@@ -218,10 +207,10 @@ fn the_runs_of_an_experiment_are_listed_as_data_too() {
     fs::write(folder.path().join("widths.toml"), file).unwrap();
     let args = ["experiment", "widths.toml", "--dry-run", "--format"];
     let (json, _) = run(folder.path(), &[&args[..], &["json"]].concat(), 0);
-    let runs: serde_json::Value = serde_json::from_str(&json).unwrap();
+    let runs = documents::data(json.as_bytes());
     assert_eq!(runs[1]["run"], "widths_beam_s1");
     assert_eq!(runs[1]["strategy"], "beam");
-    assert_eq!(runs[1]["state"], "to do");
+    assert_eq!(runs[1]["state"], "to_do");
     let (_, said) = run(folder.path(), &[&args[..], &["csv"]].concat(), 2);
     assert!(said.contains("as a table or as JSON"), "{said}");
 }

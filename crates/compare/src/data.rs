@@ -4,6 +4,7 @@
 //! absent otherwise. A value that was not measured is absent, never 0.
 
 use kgen_measure::{Comparison, Timing, roofline::Roofline};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// Runs that were made with equal settings: the samples of one condition.
@@ -163,7 +164,7 @@ pub struct Attempt {
 }
 
 /// The cost of calls. Sums of it are sums of its fields.
-#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, JsonSchema)]
 pub struct Spend {
     /// Calls that were sent.
     pub calls: u64,

@@ -5,6 +5,7 @@
 //! come from resampling ops, with all samples of an op together. Numbers of different GPUs are never
 //! averaged, a value that was not measured is absent.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::data::Spend;
@@ -19,7 +20,7 @@ pub const LEVEL: f64 = 0.95;
 pub const FACTORS: [f64; 4] = [0.8, 1.0, 1.5, 2.0];
 
 /// Several arms beside each other.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Comparison {
     /// [`FORMAT`].
     pub format: u32,
@@ -40,7 +41,7 @@ pub struct Comparison {
 }
 
 /// A number with its 95 % interval.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct Estimate {
     /// The number.
     pub value: f64,
@@ -53,7 +54,7 @@ pub struct Estimate {
 }
 
 /// The result of one arm.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct ArmSummary {
     /// `A`, `B`, ...: its name in tables.
     pub letter: String,
@@ -100,7 +101,7 @@ impl ArmSummary {
 }
 
 /// How the numbers of an arm, or of an op in it, came about; all counts are of samples.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, JsonSchema)]
 pub struct Marks {
     /// All of them.
     pub of: usize,
@@ -119,7 +120,7 @@ pub struct Marks {
 }
 
 /// Speedups of an arm over one baseline on one GPU.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Speeds {
     /// The baseline's name.
     pub baseline: String,
@@ -133,7 +134,7 @@ pub struct Speeds {
 }
 
 /// Speedups of an arm over some of the cases.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Speed {
     /// Shares of the samples that are right and more than so many times as fast, one entry per
     /// factor of [`FACTORS`]; an unsolved op counts as not fast.
@@ -149,7 +150,7 @@ pub struct Speed {
 }
 
 /// Share of samples that are right and fast.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct Fast {
     /// The factor.
     pub p: f64,
@@ -159,7 +160,7 @@ pub struct Fast {
 
 /// An arm after so many attempts at each op. Speedups are over the primary baseline, as measured when
 /// the attempts were judged, without cases that launch overhead dominates.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct CurvePoint {
     /// Attempts at each op, at most.
     pub attempts: u32,
@@ -175,7 +176,7 @@ pub struct CurvePoint {
 }
 
 /// Two arms against each other over the ops that both worked on.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Pair {
     /// Position of the first arm in [`Comparison::arms`].
     pub a: usize,
@@ -190,7 +191,7 @@ pub struct Pair {
 }
 
 /// A quantity that two arms are compared in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Quantity {
     /// Share of samples solved: b minus a.
@@ -202,7 +203,7 @@ pub enum Quantity {
 }
 
 /// One test between two arms.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct PairTest {
     /// The compared quantity.
     pub quantity: Quantity,
@@ -221,7 +222,7 @@ pub struct PairTest {
 }
 
 /// One op in every arm.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct OpRow {
     /// Its name.
     pub op: String,
@@ -230,7 +231,7 @@ pub struct OpRow {
 }
 
 /// One op in one arm.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct OpCell {
     /// How its numbers came about; `of` is the number of samples.
     pub marks: Marks,
@@ -251,7 +252,7 @@ pub struct OpCell {
 }
 
 /// Speedup of one op in one arm over one baseline on one GPU.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct OpSpeedup {
     /// The baseline's name.
     pub baseline: String,

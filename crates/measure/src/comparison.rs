@@ -1,5 +1,6 @@
 //! The ratio of two implementations from paired samples.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::stats::{Centre, centre, median, signed_rank};
@@ -14,7 +15,7 @@ const LEVEL: f64 = 0.01;
 pub(crate) const ERRORS: f64 = 2.576;
 
 /// The verdict of the samples on the candidate.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum TimeVerdict {
     /// Faster than the baseline by more than [`PRACTICAL`].
@@ -56,7 +57,7 @@ impl TimeVerdict {
 }
 
 /// Candidate against baseline.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Comparison {
     /// Time of the baseline over that of the candidate: above 1 the candidate is faster.
     pub speedup: f64,

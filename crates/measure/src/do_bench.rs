@@ -3,6 +3,7 @@
 //! It warms up for 25 ms, samples for 100 ms, overwrites 256 MiB before each sample, and reports
 //! the mean unless asked for another. kgen's own protocol differs in all four.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::Timing;
@@ -38,7 +39,7 @@ pub struct Counts {
 }
 
 /// The reported summary.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Summary {
     /// Mean, in microseconds: the default result of `do_bench`.
     pub mean_us: f64,

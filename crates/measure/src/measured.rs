@@ -1,11 +1,14 @@
 //! Results of the protocol.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{Comparison, Timing, roofline::is_overhead_dominated};
 
 /// Something about how a number came to be that its reader must know.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum Flag {
     /// Samples were taken although the GPU was slowed down, because it did not recover.

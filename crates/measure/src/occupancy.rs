@@ -2,6 +2,7 @@
 //!
 //! Source: the arithmetic of `cuda_occupancy.h` (CUDA 13.1), for compute capability 7.0 and later.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Threads of a warp.
@@ -66,7 +67,7 @@ pub struct Resources {
 }
 
 /// The limiter of blocks on a multiprocessor.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Limiter {
     /// Resident threads.
@@ -93,7 +94,7 @@ impl Limiter {
 }
 
 /// The theoretical occupancy.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Occupancy {
     /// Resident blocks of one multiprocessor; 0 if the kernel cannot be launched.
     pub blocks_per_sm: u32,
@@ -138,7 +139,7 @@ impl Occupancy {
 }
 
 /// How a grid is spread over time.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Waves {
     /// Blocks of the grid over blocks that run at once.
     pub count: f64,

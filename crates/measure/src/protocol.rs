@@ -2,6 +2,7 @@
 
 use std::{fmt, str::FromStr};
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Name and version of the protocol, stored with its measurements.
@@ -106,7 +107,7 @@ pub struct Params {
 }
 
 /// Contents of the L2 cache when a sample begins.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum L2 {
     /// Nothing of its own: the cache is flushed before each sample.
@@ -133,7 +134,7 @@ impl FromStr for L2 {
 }
 
 /// The label of a number; only numbers of one mode are compared.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Mode {
     /// One call per sample between two events, L2 flushed before.

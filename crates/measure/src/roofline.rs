@@ -6,6 +6,7 @@
 
 mod table;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Times below this many empty kernels are mostly the launch's.
@@ -23,7 +24,7 @@ pub fn is_overhead_dominated(median_us: f64, launch_floor_us: f64) -> bool {
 }
 
 /// The arithmetic that does the work.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Pipe {
     /// Double precision.
@@ -87,7 +88,7 @@ pub struct Work {
 }
 
 /// The bound of an op.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Limit {
     /// Moving its bytes.
@@ -99,7 +100,7 @@ pub enum Limit {
 }
 
 /// The bounds of one case.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Roofline {
     /// The least time by measurements of this machine, in microseconds.
     pub floor_us: f64,

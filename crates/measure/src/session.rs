@@ -1,10 +1,11 @@
 //! The facts of the machine while it measured. Plain data; all that may be unreadable is
 //! optional and absent rather than guessed.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The GPU and its software.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Fingerprint {
     /// UUID as NVML prints it, `GPU-..`: numbers of different UUIDs are never mixed.
     pub gpu_uuid: Option<String>,
@@ -49,7 +50,7 @@ pub struct Fingerprint {
 }
 
 /// Measurements of the machine before it measured anything else.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Calibration {
     /// Smallest step between two events, in nanoseconds.
     pub event_tick_ns: Option<f64>,
@@ -83,7 +84,7 @@ impl Calibration {
 }
 
 /// The setting of all numbers measured by one process on one GPU.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Session {
     /// The GPU and its software.
     pub fingerprint: Fingerprint,

@@ -1,5 +1,6 @@
 //! The summary of one arm's samples.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::stats::{median_interval, quantile, sorted};
@@ -11,7 +12,7 @@ const MAD_TO_SIGMA: f64 = 1.4826;
 const OUTLIER_SIGMAS: f64 = 5.0;
 
 /// A distribution of times, in microseconds.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Timing {
     /// Median.
     pub median_us: f64,

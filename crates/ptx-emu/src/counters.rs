@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Instructions of one kind or line.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Executed {
     /// Instructions times active threads.
     pub lanes: u64,
@@ -23,7 +24,7 @@ impl Executed {
 }
 
 /// Accesses to global memory in one direction.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Traffic {
     /// Instructions issued by warps.
     pub requests: u64,
@@ -36,7 +37,7 @@ pub struct Traffic {
 }
 
 /// Accesses to shared memory.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct SharedTraffic {
     /// Instructions issued by warps with at most four bytes per thread.
     pub requests: u64,
@@ -48,7 +49,7 @@ pub struct SharedTraffic {
 }
 
 /// Atomic operations.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Atomics {
     /// Instructions issued by warps.
     pub requests: u64,
@@ -59,7 +60,7 @@ pub struct Atomics {
 }
 
 /// The work of a launch.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Counters {
     /// All instructions.
     pub total: Executed,

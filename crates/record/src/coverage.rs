@@ -2,11 +2,12 @@
 
 use std::fmt;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::DType;
 
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Coverage {
     pub lines: usize,
     /// Lines of which some thread executed something, in some element type.
@@ -18,7 +19,7 @@ pub struct Coverage {
 }
 
 /// A part of a kernel file that no case reached.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Gap {
     pub line: u32,
     pub text: String,
@@ -33,7 +34,7 @@ pub struct Gap {
 }
 
 /// Blocks along x of the grids of one `launch`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Grids {
     /// Blocks of the largest that ran.
     pub ran: u32,
@@ -44,7 +45,9 @@ pub struct Grids {
 }
 
 /// How a part of a kernel file was not reached.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum GapKind {
     /// No case ran a `launch` of the plan.

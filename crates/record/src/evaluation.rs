@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, de::Error as _};
 
 use super::{
@@ -11,7 +12,7 @@ use super::{
 };
 
 /// The record of judging one kernel file on one op's cases on one device.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Evaluation {
     /// The op's name in kgen.
     pub op: String,
@@ -95,7 +96,9 @@ impl Evaluation {
 }
 
 /// Stages of an evaluation, in order.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum Stage {
     /// The kernel file is taken out of the reply.
@@ -142,7 +145,7 @@ impl Stage {
 }
 
 /// Wall time of one stage.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct StageTime {
     pub stage: Stage,
     pub seconds: f64,
@@ -150,7 +153,7 @@ pub struct StageTime {
 
 /// How a case was judged that is too large for references of all its elements: inputs made on the
 /// device, every output element compared there with a trusted kernel.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct FullSize {
     /// Data sets that it ran on.
     pub data_sets: u32,
@@ -170,13 +173,13 @@ pub struct FullSize {
 }
 
 /// Wall time of one step of judging a full-size case.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct StepTime {
     pub step: String,
     pub seconds: f64,
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CaseResult {
     pub case: String,
     pub dtype: DType,
@@ -205,7 +208,7 @@ pub struct CaseResult {
     pub full_size: Option<FullSize>,
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LaunchCounters {
     /// The kernel's name in its module.
     pub kernel: String,
@@ -220,7 +223,7 @@ fn through_value<'de, D: Deserializer<'de>>(input: D) -> Result<ptx_emu::Counter
     serde_json::from_value(value).map_err(D::Error::custom)
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", content = "value", rename_all = "snake_case")]
 pub enum CaseOutcome {
     /// It ran, or was refused.
@@ -244,7 +247,7 @@ impl CaseOutcome {
     }
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct OtherRules {
     /// `BackendBench`: `allclose` with 1e-2 absolute and relative, NaN equal to NaN.
     pub backendbench: bool,

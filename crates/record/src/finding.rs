@@ -2,12 +2,13 @@
 
 use kgen_measure::occupancy::{Occupancy, Waves};
 use kgen_profile::sass::SassMix;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::number::Number;
 
 /// A message of the compiler or of a guard.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Diagnostic {
     /// Line of the kernel file, from 1; `None` where the message has none in it.
     pub line: Option<u32>,
@@ -20,7 +21,7 @@ pub struct Diagnostic {
 }
 
 /// Severity of a [`Diagnostic`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Severity {
     Error,
@@ -30,7 +31,7 @@ pub enum Severity {
 }
 
 /// Position in the kernel file.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SourceSpan {
     pub line: u32,
     /// Column, from 1; 0 where unknown.
@@ -41,7 +42,7 @@ pub struct SourceSpan {
 
 /// The facts of one compiled kernel without running it: the assembler's log, its launches, its
 /// code.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Resources {
     pub kernel: String,
     pub registers: u32,
@@ -62,7 +63,7 @@ pub struct Resources {
 }
 
 /// How one launch fits the device, by arithmetic alone.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LaunchFacts {
     pub args: String,
     /// Blocks along x, y, z.
@@ -80,7 +81,7 @@ pub struct LaunchFacts {
 }
 
 /// A fault of the running kernel.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Fault {
     /// Name of the kind, for example `out_of_bounds_read`.
     pub kind: String,
@@ -113,7 +114,7 @@ pub struct Fault {
 }
 
 /// A place that a [`Fault`] is about beside its own.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RelatedAccess {
     /// The access or event, for example `write`.
     pub what: String,
@@ -124,7 +125,7 @@ pub struct RelatedAccess {
     pub by: Option<([u32; 3], [u32; 3])>,
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Mismatch {
     pub output: String,
     pub n_wrong: u64,
@@ -144,7 +145,7 @@ pub struct Mismatch {
     pub rule: String,
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ElementDiff {
     /// Index along each dimension.
     pub index: Vec<usize>,
@@ -157,7 +158,7 @@ pub struct ElementDiff {
 }
 
 /// A finding of a stage with its context.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Finding {
     /// One sentence for people and models.
     pub message: String,

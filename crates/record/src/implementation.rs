@@ -2,6 +2,7 @@
 
 use std::{fmt, str::FromStr};
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// How an op's outputs come about.
@@ -56,7 +57,9 @@ impl Implementation {
 }
 
 /// Whether a plan calls libraries: results of both kinds are never averaged together.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "kebab-case")]
 pub enum LibraryUse {
     /// Code of the kernel file and kgen's copies do all the work.
@@ -76,7 +79,7 @@ impl LibraryUse {
     }
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum PythonKind {
     /// The op's own overload in PyTorch, eagerly.
@@ -132,7 +135,7 @@ impl FromStr for PythonKind {
     }
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PythonFacts {
     pub python: String,
     /// Version of PyTorch, for example `2.11.0+cu130`.
@@ -162,7 +165,7 @@ impl fmt::Display for PythonFacts {
     }
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PythonSettings {
     /// Whether factors of f32 matrix products may be rounded to TF32.
     pub matmul_tf32: bool,

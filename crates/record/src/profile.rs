@@ -1,5 +1,6 @@
 //! A right kernel seen through a profiler: the request, and the result.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Case, CaseClass};
@@ -50,7 +51,7 @@ fn bytes(case: &Case) -> usize {
     case.tensors().map(|(_, tensor)| tensor.spec.storage_bytes()).sum()
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct KernelProfile {
     /// Arguments of the case whose counters were read.
     pub args: String,
@@ -63,7 +64,7 @@ pub struct KernelProfile {
 }
 
 /// A file that a tool wrote.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RawOutput {
     /// Name, for example `ncu-raw.csv`.
     pub name: String,

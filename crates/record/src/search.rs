@@ -1,9 +1,10 @@
 //! How an op's attempts are arranged.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// A way to search for a kernel.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Strategy {
     /// One candidate, mended until it is right and then improved.

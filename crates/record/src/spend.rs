@@ -2,11 +2,12 @@
 
 use std::{fmt, iter::Sum, ops::AddAssign};
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Tokens, dollars and time of some calls. Spends add up: those of an attempt's calls to the
 /// attempt's, those of attempts to an op's and a run's.
-#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Spend {
     /// Calls that were sent, lost ones included.
     pub calls: u32,

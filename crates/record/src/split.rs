@@ -1,11 +1,12 @@
 //! Where the time of a run's evaluations went.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Evaluation, Stage};
 
 /// Seconds by purpose, summed over all evaluations and workers.
-#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Split {
     pub evaluations: u32,
     /// Making inputs and references, where an evaluation waited for it.

@@ -1,9 +1,10 @@
 //! Facts about the device that a kernel is written and compiled for.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Facts of a GPU, read from it or configured for the emulator.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Target {
     /// Name for people, for example `NVIDIA H200`.
     pub name: String,

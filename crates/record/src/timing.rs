@@ -1,6 +1,7 @@
 //! Times: requests and measurements.
 
 use kgen_measure::do_bench::Summary as DoBench;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Comparison, Flag, Implementation, L2, Mode, Profile, Roofline, Timing};
@@ -38,7 +39,7 @@ pub struct BaselineRequest {
     pub implementation: Implementation,
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CaseTiming {
     pub case: String,
     /// Its arguments in one line.
@@ -91,7 +92,7 @@ impl CaseTiming {
 }
 
 /// One baseline of one case.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct BaselineTiming {
     pub name: String,
     /// Its times; `None` is "not measured".
@@ -131,7 +132,7 @@ impl BaselineTiming {
 }
 
 /// A speedup with the name of its baseline.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Speedup {
     /// The baseline's name, for example `builtin`.
     pub baseline: String,

@@ -4,6 +4,7 @@ use kgen_record::{
     CaseTiming, Coverage, Evaluation, Finding, Flag, Level, LibraryUse, RunId, Session, Speedup,
     Spend, Stage, Target, Verdict,
 };
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Version of the run directory's format.
@@ -109,7 +110,7 @@ impl DeviceInfo {
 }
 
 /// How a run stands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum RunStatus {
     /// A process works on it, or was killed.
@@ -120,6 +121,19 @@ pub enum RunStatus {
     Stopped,
     /// Calls await replies through the mailbox.
     AwaitingReplies,
+}
+
+impl RunStatus {
+    /// Returns the name as stored.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Running => "running",
+            Self::Finished => "finished",
+            Self::Stopped => "stopped",
+            Self::AwaitingReplies => "awaiting_replies",
+        }
+    }
 }
 
 /// Sums over a run.
@@ -162,7 +176,7 @@ pub enum AttemptStatus {
     Refused,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Counts {
     /// All cases of the evaluation.
     pub cases: usize,

@@ -1,11 +1,12 @@
 //! `kgen check`: damaged and lost files of a run.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use kgen_settings::Overrides;
 use kgen_store::{FileProblem, check_run, find_run, repair_run};
-use serde_json::json;
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use crate::{
     cli::{
@@ -13,7 +14,7 @@ use crate::{
         args::{FormatArgs, OutputArgs},
         exit_codes::Exit,
         session::plural,
-        ui::{self, Format},
+        ui::Ui,
     },
     report,
 };
@@ -30,7 +31,7 @@ pub(crate) struct CheckArgs {
     #[command(flatten)]
     output: OutputArgs,
     #[command(flatten)]
-    format: FormatArgs,
+    pub(crate) format: FormatArgs,
 }
 
 pub(crate) fn run(context: &Context, args: &CheckArgs) -> Result<Exit, CommandError> {
@@ -42,13 +43,13 @@ pub(crate) fn run(context: &Context, args: &CheckArgs) -> Result<Exit, CommandEr
     if args.repair {
         report::write(&repair_run(&dir)?)?;
     }
-    match args.format.format {
-        Format::Json => ui::json(&context.ui, &found.iter().map(described).collect::<Vec<_>>())?,
-        Format::Table => {
-            for problem in &found {
-                context.ui.data(&problem.describe())?;
-            }
-        }
+    let reports: Vec<FileReport> = found.iter().map(FileReport::of).collect();
+    let lines = || {
+        let lines: Vec<&str> = reports.iter().map(|report| report.description.as_str()).collect();
+        lines.join("\n")
+    };
+    if context.ui.is_json() || !found.is_empty() {
+        context.ui.result(&reports, lines)?;
     }
     let n_lasting = found.iter().filter(|problem| !problem.can_be_mended()).count();
     let n = plural(found.len(), "file");
@@ -68,7 +69,7 @@ pub(crate) fn run(context: &Context, args: &CheckArgs) -> Result<Exit, CommandEr
 }
 
 /// Names the damaged and lost files of a run that is read.
-pub(super) fn warn_of_damage(ui: &ui::Ui, dir: &Path) {
+pub(super) fn warn_of_damage(ui: &Ui, dir: &Path) {
     let Ok(found) = check_run(dir) else { return };
     for problem in &found {
         ui.warn(&problem.describe());
@@ -78,11 +79,24 @@ pub(super) fn warn_of_damage(ui: &ui::Ui, dir: &Path) {
     }
 }
 
-fn described(problem: &FileProblem) -> serde_json::Value {
-    json!({
-        "path": problem.path,
-        "problem": problem.problem,
-        "description": problem.describe(),
-        "can_be_mended": problem.can_be_mended(),
-    })
+/// A damaged or lost file.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct FileReport {
+    path: PathBuf,
+    problem: String,
+    /// Both in words.
+    description: String,
+    /// Whether it can be rebuilt from other files; if not, a repair sets it aside.
+    can_be_mended: bool,
+}
+
+impl FileReport {
+    fn of(problem: &FileProblem) -> Self {
+        Self {
+            path: problem.path.clone(),
+            problem: problem.problem.clone(),
+            description: problem.describe(),
+            can_be_mended: problem.can_be_mended(),
+        }
+    }
 }

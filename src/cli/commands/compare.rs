@@ -32,7 +32,7 @@ pub(crate) struct CompareArgs {
     each_run: bool,
     /// Print tables for people, CSV with a number per line, JSON, or one page for a browser
     #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
-    format: CompareFormat,
+    pub(crate) format: CompareFormat,
     #[command(flatten)]
     file: FileArgs,
     #[command(flatten)]
@@ -60,8 +60,12 @@ pub(crate) fn run(context: &Context, args: &CompareArgs) -> Result<Exit, Command
     let detail = if format == CompareFormat::Html { Detail::Texts } else { Detail::Numbers };
     let to_file = args.file.output.is_some();
     let screen = if to_file { Screen::FILE } else { context.ui.screen() };
-    let text = Compared::of(&runs, grouping, detail)?.text(format, screen);
-    args.file.put(context, &text, "kgen-compare.html")?;
+    let compared = Compared::of(&runs, grouping, detail)?;
+    if format == CompareFormat::Json {
+        context.ui.result_into(compared.comparison(), args.file.output.clone());
+    } else {
+        args.file.put(context, &compared.text(format, screen), "kgen-compare.html")?;
+    }
     Ok(Exit::Ok)
 }
 
@@ -114,6 +118,10 @@ impl Compared {
         let arms = compare::arms(runs, grouping, detail)?;
         let comparison = kgen_compare::compare(&arms);
         Ok(Self { arms, comparison })
+    }
+
+    pub(super) const fn comparison(&self) -> &Comparison {
+        &self.comparison
     }
 
     /// Formats the comparison.

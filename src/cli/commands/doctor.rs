@@ -9,7 +9,8 @@ use kgen_measure::Fingerprint;
 use kgen_record::Session;
 use kgen_settings::{DeviceChoice, Overrides, Settings, env};
 use kgen_worker::{Gpu, Pool};
-use serde_json::json;
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use crate::{
     cli::{
@@ -17,7 +18,6 @@ use crate::{
         args::{FormatArgs, NvrtcArgs, PythonArgs},
         exit_codes::Exit,
         machine, providers, session,
-        ui::{self, Format},
     },
     report::{Screen, TextTable, Tone},
 };
@@ -36,11 +36,12 @@ pub(crate) struct DoctorArgs {
     #[command(flatten)]
     python: PythonArgs,
     #[command(flatten)]
-    format: FormatArgs,
+    pub(crate) format: FormatArgs,
 }
 
 /// How something stands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
 enum State {
     /// It works.
     Ok,
@@ -68,10 +69,13 @@ impl State {
     }
 }
 
-/// One thing that was looked at.
-struct Item {
+/// A tool, a device or a setting.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct Item {
+    /// Its name; several items may have the same.
     what: &'static str,
     state: State,
+    /// Facts about it, or why it does not work.
     found: String,
     /// How to get it; empty where nothing is to be done.
     advice: String,
@@ -109,27 +113,10 @@ pub(crate) fn run(context: &Context, args: &DoctorArgs) -> Result<Exit, CommandE
     items.push(profilers());
     items.push(keys());
     items.push(runs_folder(&settings));
-    show(context, args.format.format, &items)?;
+    let ui = &context.ui;
+    ui.result(&items, || ui.screen().wrap(&text(&items, ui.screen())))?;
     let bad = items.iter().any(|item| item.state == State::Bad);
     Ok(if bad { Exit::Device } else { Exit::Ok })
-}
-
-fn show(context: &Context, format: Format, items: &[Item]) -> Result<(), CommandError> {
-    if format == Format::Json {
-        let items: Vec<_> = items
-            .iter()
-            .map(|item| {
-                json!({
-                    "what": item.what,
-                    "state": item.state.name(),
-                    "found": item.found,
-                    "advice": item.advice,
-                })
-            })
-            .collect();
-        return ui::json(&context.ui, &items);
-    }
-    context.ui.text(&text(items, context.ui.screen()))
 }
 
 /// Returns the table, the advice on each missing part, and what all of it means.

@@ -31,7 +31,6 @@ use crate::{
         machine,
         run_inputs::{inputs, resolve_baselines, wants_python},
         selection, session,
-        ui::{self, Format},
     },
     report::{Screen, cases_text, tone},
 };
@@ -64,20 +63,17 @@ pub(crate) struct EvalArgs {
     #[arg(long, help_heading = "Device")]
     counters: bool,
     #[command(flatten)]
-    pub(super) format: FormatArgs,
+    pub(crate) format: FormatArgs,
 }
 
 pub(crate) fn run(context: &Context, args: &EvalArgs) -> Result<Exit, CommandError> {
     let settings = settings(context, args)?;
     let (evaluation, source) = evaluate(context, args, &settings, &|_, _| Ok(None))?;
-    match args.format.format {
-        Format::Json => ui::json(&context.ui, &evaluation)?,
-        Format::Table => {
-            let screen = context.ui.screen();
-            let counters = counters::text(&evaluation, &source, screen);
-            context.ui.text(&(text(&evaluation, screen, context.ui.is_verbose()) + &counters))?;
-        }
-    }
+    context.ui.result(&evaluation, || {
+        let screen = context.ui.screen();
+        let counters = counters::text(&evaluation, &source, screen);
+        screen.wrap(&(text(&evaluation, screen, context.ui.is_verbose()) + &counters))
+    })?;
     Ok(if evaluation.verdict.is_pass() { Exit::Ok } else { Exit::NotSolved })
 }
 

@@ -6,9 +6,11 @@ mod expand;
 use std::path::PathBuf;
 
 use clap::Args;
+use kgen_record::{RunId, Strategy};
 use kgen_settings::{Overrides, experiment::Cell};
 use kgen_store::{Run, RunStatus};
-use serde_json::{Value, json};
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use super::compare::CompareFormat;
 use crate::{
@@ -17,7 +19,6 @@ use crate::{
         args::{BudgetArgs, NvrtcArgs, OutputArgs, PythonArgs},
         exit_codes::Exit,
         session::plural,
-        ui,
     },
     report::TextTable,
 };
@@ -39,7 +40,7 @@ pub(crate) struct ExperimentArgs {
     yes: bool,
     /// Print the comparison as compare does; all of these are written into the folder too
     #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
-    format: CompareFormat,
+    pub(crate) format: CompareFormat,
     #[command(flatten)]
     budget: BudgetArgs,
     #[command(flatten)]
@@ -82,15 +83,12 @@ pub(crate) fn run(context: &Context, args: &ExperimentArgs) -> Result<Exit, Comm
     }
     let plan = expand::plan(context, args, file)?;
     if args.dry_run {
-        let listing = listing(&plan)?;
-        match args.format {
-            CompareFormat::Table => context.ui.data(&listing.0.fit(context.ui.screen()))?,
-            CompareFormat::Json => ui::json(&context.ui, &listing.1)?,
-            CompareFormat::Csv | CompareFormat::Html => {
-                let message = "--dry-run lists the runs as a table or as JSON";
-                return Err(CommandError::usage(message));
-            }
+        if matches!(args.format, CompareFormat::Csv | CompareFormat::Html) {
+            let message = "--dry-run lists the runs as a table or as JSON";
+            return Err(CommandError::usage(message));
         }
+        let (table, runs) = listing(&plan)?;
+        context.ui.result(&runs, || table.fit(context.ui.screen()))?;
         let n = plural(plan.cells.len(), "run");
         context.ui.note(&format!("{n} below {}; nothing was done", plan.dir.display()));
         return Ok(Exit::Ok);
@@ -98,37 +96,78 @@ pub(crate) fn run(context: &Context, args: &ExperimentArgs) -> Result<Exit, Comm
     execute::run(context, plan, args.format)
 }
 
+/// The runs of an experiment, in their order.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(transparent)]
+pub(crate) struct PlannedRuns(Vec<PlannedRun>);
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct PlannedRun {
+    /// Its ID, below the experiment's folder.
+    run: RunId,
+    /// The model; `null` where the settings name none.
+    model: Option<String>,
+    strategy: Option<Strategy>,
+    /// Feedback for the model, as `--feedback` takes it.
+    feedback: Option<String>,
+    seed: Option<u64>,
+    state: PlannedState,
+}
+
+#[derive(Debug, Clone, Copy, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+enum PlannedState {
+    ToDo,
+    /// It has attempts and can go on.
+    Begun,
+    AwaitingReplies,
+    Finished,
+}
+
+impl PlannedState {
+    fn of(run: Option<&Run>) -> Self {
+        match run.map(|run| run.info().status) {
+            None => Self::ToDo,
+            Some(RunStatus::Finished) => Self::Finished,
+            Some(RunStatus::AwaitingReplies) => Self::AwaitingReplies,
+            Some(RunStatus::Running | RunStatus::Stopped) => Self::Begun,
+        }
+    }
+
+    const fn text(self) -> &'static str {
+        match self {
+            Self::ToDo => "to do",
+            Self::Begun => "begun",
+            Self::AwaitingReplies => "prompts await replies",
+            Self::Finished => "finished",
+        }
+    }
+}
+
 /// Lists the runs and how they stand, as a table and as data.
-fn listing(plan: &expand::ExpandedExperiment) -> Result<(TextTable, Vec<Value>), CommandError> {
-    let mut items = Vec::new();
+fn listing(plan: &expand::ExpandedExperiment) -> Result<(TextTable, PlannedRuns), CommandError> {
+    let mut runs = Vec::new();
     let mut table = TextTable::new(&["run", "model", "strategy", "feedback", ">seed", "state"]);
     for cell in &plan.cells {
         let Cell { run, model, strategy, feedback, seed } = cell;
         let dash = || "-".to_owned();
-        let state = match plan.begun(cell)? {
-            None => "to do",
-            Some(run) => state(&run),
-        };
-        items.push(json!({
-            "run": run, "model": model, "strategy": strategy, "feedback": feedback, "seed": seed,
-            "state": state,
-        }));
+        let state = PlannedState::of(plan.begun(cell)?.as_ref());
+        runs.push(PlannedRun {
+            run: run.clone(),
+            model: model.clone(),
+            strategy: *strategy,
+            feedback: feedback.map(|set| set.to_string()),
+            seed: *seed,
+            state,
+        });
         table.row(vec![
             run.to_string(),
             model.clone().unwrap_or_else(dash),
             strategy.map_or_else(dash, |strategy| strategy.name().to_owned()),
             feedback.map_or_else(dash, |set| set.to_string()),
             seed.map_or_else(dash, |seed| seed.to_string()),
-            state.to_owned(),
+            state.text().to_owned(),
         ]);
     }
-    Ok((table, items))
-}
-
-fn state(run: &Run) -> &'static str {
-    match run.info().status {
-        RunStatus::Finished => "finished",
-        RunStatus::AwaitingReplies => "prompts await replies",
-        RunStatus::Running | RunStatus::Stopped => "begun",
-    }
+    Ok((table, PlannedRuns(runs)))
 }

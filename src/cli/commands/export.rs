@@ -8,12 +8,20 @@ use std::{
 
 use clap::{Args, ValueEnum};
 use kgen_ops::op::{self, OpDef};
-use kgen_record::{AttemptId, Case, CaseOutcome, Evaluation, OpKey, Verdict};
+use kgen_record::{AttemptId, Case, CaseOutcome, Evaluation, Level, OpKey, RunId, Verdict};
 use kgen_settings::Overrides;
 use kgen_store::{OpMetadata, Run, effective_verdict, find_run};
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use crate::{
-    cli::{CommandError, Context, args::OutputArgs, exit_codes::Exit, selection, session::plural},
+    cli::{
+        CommandError, Context,
+        args::{FormatArgs, OutputArgs},
+        exit_codes::Exit,
+        selection,
+        session::plural,
+    },
     export::{self, Export, FIRST_LINE, backward_of, module_name, shadows},
 };
 
@@ -40,6 +48,30 @@ pub(crate) struct ExportArgs {
     backward: bool,
     #[command(flatten)]
     runs: OutputArgs,
+    #[command(flatten)]
+    pub(crate) format: FormatArgs,
+}
+
+/// The modules that were written.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct Exported {
+    /// The run that the kernels come from.
+    run: RunId,
+    /// The op's module; before it that of its gradient, where that was asked for.
+    modules: Vec<ExportedModule>,
+}
+
+/// A Python module with a kernel.
+#[derive(Debug, Serialize, JsonSchema)]
+struct ExportedModule {
+    file: PathBuf,
+    op: String,
+    /// Number of the attempt that the kernel comes from.
+    attempt: u32,
+    /// Where the kernel passed; `null` where its evaluation is gone.
+    level: Option<Level>,
+    /// Cases on which the module, as a program, compares itself with PyTorch.
+    n_cases: usize,
 }
 
 /// Frameworks that have modules.
@@ -63,6 +95,10 @@ pub(crate) fn run(context: &Context, args: &ExportArgs) -> Result<Exit, CommandE
     let path =
         args.output.clone().unwrap_or_else(|| PathBuf::from(format!("{}.py", module_name(op))));
     if path == Path::new("-") {
+        if context.ui.is_json() {
+            let message = "standard output has the JSON document, and cannot have the module too";
+            return Err(CommandError::usage(message).hint("-o names a file for the module"));
+        }
         if args.backward {
             let message = "--backward writes two files, and standard output is one";
             return Err(CommandError::usage(message).hint("-o names the file of the forward op"));
@@ -70,11 +106,17 @@ pub(crate) fn run(context: &Context, args: &ExportArgs) -> Result<Exit, CommandE
         context.ui.data(module.text.trim_end())?;
         return Ok(Exit::Ok);
     }
+    let mut modules = Vec::new();
     if let Some(backward) = backward {
         let beside = path.with_file_name(format!("{}.py", module_name(backward)));
-        Module::make(context, &run, backward, None, None)?.write(context, &beside)?;
+        modules.push(Module::make(context, &run, backward, None, None)?.write(context, &beside)?);
     }
-    module.write(context, &path)?;
+    modules.push(module.write(context, &path)?);
+    let exported = Exported { run: run.info().run_id.clone(), modules };
+    context.ui.result(&exported, || {
+        let files = exported.modules.iter().map(|module| module.file.display().to_string());
+        files.collect::<Vec<_>>().join("\n")
+    })?;
     if args.output.is_none() && shadows(&op.folder()) {
         context
             .ui
@@ -91,6 +133,8 @@ pub(crate) fn run(context: &Context, args: &ExportArgs) -> Result<Exit, CommandE
 /// A kernel's module, and facts about it for the user.
 struct Module {
     text: String,
+    id: AttemptId,
+    level: Option<Level>,
     n_checked: usize,
     /// Whether it stands for a module and not for an op.
     of_module: bool,
@@ -116,11 +160,18 @@ impl Module {
         let text = export::to_torch(&export);
         let text = text.map_err(|error| CommandError::new(Exit::Config, error))?;
         let kernel = format!("attempt {} of {}, {}", winner.id.number, op.name, winner.judged());
-        Ok(Self { text, n_checked: export.checked().len(), of_module: op.module.is_some(), kernel })
+        Ok(Self {
+            text,
+            n_checked: export.checked().len(),
+            of_module: op.module.is_some(),
+            kernel,
+            level: winner.evaluation.as_ref().map(|evaluation| evaluation.level),
+            id: winner.id,
+        })
     }
 
     /// Writes the module, never over a file that is something else, and says so.
-    fn write(&self, context: &Context, path: &Path) -> Result<(), CommandError> {
+    fn write(self, context: &Context, path: &Path) -> Result<ExportedModule, CommandError> {
         let file = path.display();
         match fs::read(path) {
             Ok(there) if !there.starts_with(FIRST_LINE.as_bytes()) => {
@@ -131,7 +182,6 @@ impl Module {
         }
         fs::write(path, &self.text)
             .map_err(|error| CommandError::config(format!("cannot write {file}: {error}")))?;
-        context.ui.data(&file.to_string())?;
         let check = match self.n_checked {
             _ if self.of_module => {
                 format!("`python {file}` compares it with the original module on a GPU")
@@ -143,7 +193,13 @@ impl Module {
             ),
         };
         context.ui.note(&format!("{}; {check}", self.kernel));
-        Ok(())
+        Ok(ExportedModule {
+            file: path.to_owned(),
+            op: self.id.op.0,
+            attempt: self.id.number,
+            level: self.level,
+            n_cases: self.n_checked,
+        })
     }
 }
 

@@ -14,7 +14,6 @@ use crate::cli::{
     idle::warn_of_idle_flags,
     providers, selection,
     session::{self, Job, RunTarget},
-    ui::Format,
 };
 
 /// Ask an LLM for kernels, judge them, return the findings to it, ask again
@@ -36,7 +35,7 @@ pub(crate) struct GenerateArgs {
     #[arg(long, help_heading = "Device")]
     profile: bool,
     #[command(flatten)]
-    format: FormatArgs,
+    pub(crate) format: FormatArgs,
 }
 
 impl GenerateArgs {
@@ -57,16 +56,11 @@ impl GenerateArgs {
     pub(super) fn run_id(&self) -> Option<&str> {
         self.run.run_id.as_deref()
     }
-
-    /// Returns how tables are printed.
-    pub(super) fn format(&self) -> Format {
-        self.format.format
-    }
 }
 
 pub(crate) fn run(context: &Context, args: &GenerateArgs) -> Result<Exit, CommandError> {
     let flags = args.overrides();
-    start(context, &flags, args.run_id(), args.format())
+    start(context, &flags, args.run_id())
 }
 
 /// Runs the loop with the settings that the flags ask for.
@@ -74,7 +68,6 @@ pub(super) fn start(
     context: &Context,
     flags: &Overrides,
     run_id: Option<&str>,
-    format: Format,
 ) -> Result<Exit, CommandError> {
     let mut settings = context.settings(flags)?;
     let run_id = parse_run_id(run_id)?;
@@ -95,7 +88,6 @@ pub(super) fn start(
         backend: Backend::Llm,
         kernels: BTreeMap::new(),
         target: RunTarget::New(run_id),
-        format,
     };
     session::run(context, job)
 }

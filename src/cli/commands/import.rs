@@ -11,13 +11,20 @@ use std::{
 use clap::{Args, Subcommand};
 use kgen_baseline::python;
 use kgen_import::{
-    CheckError, Imported, Role, Trace, Variant, spelled,
+    CheckError, Role, Trace, Variant, spelled,
     tracer::{self, Function, Request, Source},
 };
 use kgen_settings::Overrides;
 use rayon::prelude::*;
+use schemars::JsonSchema;
+use serde::Serialize;
 
-use crate::cli::{CommandError, Context, args::PythonArgs, exit_codes::Exit, session::plural};
+use crate::cli::{
+    CommandError, Context,
+    args::{FormatArgs, PythonArgs},
+    exit_codes::Exit,
+    session::plural,
+};
 
 /// Make op files of PyTorch modules and functions, with a suite of them
 #[derive(Debug, Args)]
@@ -73,6 +80,28 @@ struct Output {
     /// Folder for the op files and the suite
     #[arg(short, long, value_name = "DIR", default_value = "problems")]
     output: PathBuf,
+    #[command(flatten)]
+    format: FormatArgs,
+}
+
+/// A suite of imported problems.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct Imported {
+    name: String,
+    /// Its file; `null` where no problem could be imported.
+    file: Option<PathBuf>,
+    problems: Vec<Problem>,
+    /// Problems that could not be imported, with the reason.
+    failed: Vec<String>,
+}
+
+/// A problem as an op file.
+#[derive(Debug, Serialize, JsonSchema)]
+struct Problem {
+    op: String,
+    file: PathBuf,
+    /// How it was checked, and which sizes of it are drawn; empty where that is not known.
+    notes: String,
 }
 
 #[derive(Debug, Args)]
@@ -87,6 +116,18 @@ struct Common {
     python_reference: bool,
     #[command(flatten)]
     python: PythonArgs,
+}
+
+impl ImportArgs {
+    pub(crate) const fn format(&self) -> &FormatArgs {
+        let output = match &self.kind {
+            ImportKind::Kernelbench { common, .. }
+            | ImportKind::Module { common, .. }
+            | ImportKind::Function { common, .. } => &common.output,
+            ImportKind::FlashinferBench { output, .. } => output,
+        };
+        &output.format
+    }
 }
 
 impl Common {
@@ -113,7 +154,7 @@ pub(crate) fn run(context: &Context, args: &ImportArgs) -> Result<Exit, CommandE
             (vec![function_job(function, inputs, common)?], common)
         }
         ImportKind::FlashinferBench { dir, output } => {
-            return flashinfer::run(context, dir, &output.output);
+            return print(context, vec![flashinfer::run(context, dir, &output.output)?]);
         }
     };
     let mut flags = Overrides::default();
@@ -122,13 +163,31 @@ pub(crate) fn run(context: &Context, args: &ImportArgs) -> Result<Exit, CommandE
     let python = python::find(settings.python.path.as_deref())?;
     let folder = &common.output.output;
     fs::create_dir_all(folder).map_err(|error| unwritable(folder, &error))?;
-    let mut exit = Exit::Ok;
-    for job in &jobs {
-        if import(context, job, &python.path, folder)? != Exit::Ok {
-            exit = Exit::NotSolved;
-        }
+    let imported = jobs.iter().map(|job| import(context, job, &python.path, folder));
+    print(context, imported.collect::<Result<_, _>>()?)
+}
+
+/// Prints the suites; says how many problems were imported.
+fn print(context: &Context, suites: Vec<Imported>) -> Result<Exit, CommandError> {
+    let files: Vec<String> = suites
+        .iter()
+        .filter_map(|suite| Some(suite.file.as_ref()?.display().to_string()))
+        .collect();
+    if context.ui.is_json() || !files.is_empty() {
+        context.ui.result(&suites, || files.join("\n"))?;
     }
-    Ok(exit)
+    let n_failed: usize = suites.iter().map(|suite| suite.failed.len()).sum();
+    let failed = if n_failed > 0 { format!(", {n_failed} not") } else { String::new() };
+    let problems: Vec<&Problem> = suites.iter().flat_map(|suite| &suite.problems).collect();
+    context.ui.announce(&format!("{} imported{failed}", plural(problems.len(), "problem")));
+    if let [Problem { file, .. }] = problems.as_slice() {
+        context.ui.note(&format!(
+            "`kgen show --op-file {0} --prompt` prints the task, `kgen eval FILE.cu --op-file {0}` \
+             evaluates a kernel",
+            file.display()
+        ));
+    }
+    Ok(if n_failed == 0 { Exit::Ok } else { Exit::NotSolved })
 }
 
 fn unwritable(path: &Path, error: &std::io::Error) -> CommandError {
@@ -220,7 +279,7 @@ fn import(
     job: &Job,
     python: &Path,
     folder: &Path,
-) -> Result<Exit, CommandError> {
+) -> Result<Imported, CommandError> {
     let n_files = job.request.files.len().max(1);
     let n_processes = thread::available_parallelism().map_or(1, usize::from);
     let bar = context.ui.bar(n_files as u64, &format!("tracing {}", job.suite));
@@ -229,8 +288,7 @@ fn import(
     });
     bar.finish_and_clear();
     let mut traces = traces.map_err(|error| CommandError::new(Exit::Device, error))?;
-    let mut names_imported = Vec::new();
-    let mut n_failed = 0;
+    let (mut problems, mut failed) = (Vec::new(), Vec::new());
     let names: Vec<(String, String)> = match &job.request.function {
         Some(function) => vec![(function.name.clone(), function.path.display().to_string())],
         None => {
@@ -252,8 +310,8 @@ fn import(
             Ok((imported, said)) => {
                 let path = folder.join(format!("{name}.toml"));
                 fs::write(&path, &imported.text).map_err(|error| unwritable(&path, &error))?;
-                names_imported.push(name.clone());
                 context.ui.note(&format!("{}: {said}", path.display()));
+                problems.push(Problem { op: name, file: path, notes: said });
             }
             Err((line, reason)) => {
                 let line = line.map_or(String::new(), |line| format!(", line {line}"));
@@ -261,43 +319,38 @@ fn import(
                 if n_files == 1 {
                     return Err(CommandError::config(message));
                 }
-                n_failed += 1;
                 context.ui.warn(&message);
+                failed.push(message);
             }
         }
     }
-    write_suite(context, folder, (&job.suite, &job.description), &names_imported, n_failed)
+    write_suite(folder, (&job.suite, &job.description), problems, failed)
 }
 
-/// Writes the suite of the problems that were imported; says how many were.
+/// Writes the suite of the problems that were imported.
 fn write_suite(
-    context: &Context,
     folder: &Path,
     (suite, description): (&str, &str),
-    names: &[String],
-    n_failed: usize,
-) -> Result<Exit, CommandError> {
-    let path = folder.join(format!("{suite}.suite.toml"));
-    if !names.is_empty() {
-        let text = kgen_import::suite(&op_name(suite), description, names);
+    problems: Vec<Problem>,
+    failed: Vec<String>,
+) -> Result<Imported, CommandError> {
+    let name = op_name(suite);
+    let mut file = None;
+    if !problems.is_empty() {
+        let path = folder.join(format!("{suite}.suite.toml"));
+        let ops: Vec<String> = problems.iter().map(|problem| problem.op.clone()).collect();
+        let text = kgen_import::suite(&name, description, &ops);
         fs::write(&path, text).map_err(|error| unwritable(&path, &error))?;
-        context.ui.data(&path.display().to_string())?;
+        file = Some(path);
     }
-    let failed = if n_failed > 0 { format!(", {n_failed} not") } else { String::new() };
-    context.ui.announce(&format!("{} imported{failed}", plural(names.len(), "problem")));
-    if let [name] = names {
-        let file = folder.join(format!("{name}.toml"));
-        context.ui.note(&format!(
-            "`kgen show --op-file {0} --prompt` prints the task, `kgen eval FILE.cu --op-file {0}` \
-             evaluates a kernel",
-            file.display()
-        ));
-    }
-    Ok(if n_failed == 0 { Exit::Ok } else { Exit::NotSolved })
+    Ok(Imported { name, file, problems, failed })
 }
 
 /// Makes an op of a trace and compares it with the module's own results.
-fn one(mut trace: Trace, name: &str) -> Result<(Imported, String), (Option<u32>, String)> {
+fn one(
+    mut trace: Trace,
+    name: &str,
+) -> Result<(kgen_import::Imported, String), (Option<u32>, String)> {
     trace.leave_out_others();
     let mut imported = kgen_import::import(&trace, name).map_err(|error| {
         let line = match &error {

@@ -8,10 +8,11 @@ use kgen_ops::{
     op::{self, OpDef},
     suite::{self, Suite},
 };
-use kgen_record::PythonKind;
+use kgen_record::{DType, PythonKind, Target};
 use kgen_settings::{Overrides, Settings};
-use kgen_store::{Run, list_runs};
-use serde_json::{Value, json};
+use kgen_store::{Run, RunStatus, list_runs};
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use crate::{
     cli::{
@@ -19,10 +20,12 @@ use crate::{
         args::{FormatArgs, OutputArgs, PythonArgs},
         backends::Backend,
         exit_codes::Exit,
-        providers, selection,
-        ui::{self, Format},
+        providers,
+        schemas::Output,
+        selection,
+        ui::Ui,
     },
-    report::{TextTable, mean_speedup_text, summarise},
+    report::{MeanSpeedup, TextTable, mean_speedup_text, summarise},
 };
 
 /// List the ops, suites, runs, backends or devices there are
@@ -48,7 +51,7 @@ pub(crate) struct ListArgs {
     #[command(flatten)]
     python: PythonArgs,
     #[command(flatten)]
-    format: FormatArgs,
+    pub(crate) format: FormatArgs,
 }
 
 /// The kinds of things to list.
@@ -63,20 +66,27 @@ enum Kind {
 }
 
 /// A table in both of its forms.
-struct Listing {
+struct Listing<T> {
     table: TextTable,
-    items: Vec<Value>,
+    items: Vec<T>,
 }
 
-impl Listing {
+impl<T> Listing<T>
+where
+    Vec<T>: Output,
+{
     /// Returns an empty one; `yielding` are the columns that give way on a narrow screen.
     fn new(headers: &[&str], yielding: &[(&str, usize)]) -> Self {
         Self { table: TextTable::new(headers).yielding(yielding), items: Vec::new() }
     }
 
-    fn add(&mut self, cells: Vec<String>, item: Value) {
+    fn add(&mut self, cells: Vec<String>, item: T) {
         self.table.row(cells);
         self.items.push(item);
+    }
+
+    fn print(&self, ui: &Ui) -> Result<(), CommandError> {
+        ui.result(&self.items, || self.table.fit(ui.screen()))
     }
 }
 
@@ -89,16 +99,15 @@ pub(crate) fn run(context: &Context, args: &ListArgs) -> Result<Exit, CommandErr
     args.python.add_to(&mut flags);
     refuse_idle_flags(args, &flags)?;
     let settings = context.settings(&flags)?;
-    let listing = match args.kind {
-        Kind::Ops => ops(context, &settings, args.suite.is_some(), args.pattern.as_deref())?,
-        Kind::Suites => suites()?,
-        Kind::Runs => runs(&settings)?,
-        Kind::Backends => backends(context, &settings),
-        Kind::Devices => devices(context, &settings),
-    };
-    match args.format.format {
-        Format::Json => ui::json(&context.ui, &listing.items)?,
-        Format::Table => context.ui.data(&listing.table.fit(context.ui.screen()))?,
+    let ui = &context.ui;
+    match args.kind {
+        Kind::Ops => {
+            ops(context, &settings, args.suite.is_some(), args.pattern.as_deref())?.print(ui)?;
+        }
+        Kind::Suites => suites()?.print(ui)?,
+        Kind::Runs => runs(&settings)?.print(ui)?,
+        Kind::Backends => backends(context, &settings).print(ui)?,
+        Kind::Devices => devices(context, &settings).print(ui)?,
     }
     Ok(Exit::Ok)
 }
@@ -125,13 +134,30 @@ fn refuse_idle_flags(args: &ListArgs, flags: &Overrides) -> Result<(), CommandEr
     }
 }
 
+/// An op of the catalogue or of a suite.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct OpItem {
+    op: String,
+    /// The overload's name in PyTorch, for example `aten.add.Tensor`.
+    overload: String,
+    aliases: Vec<String>,
+    family: &'static str,
+    /// Whether the result has one right value, to the bit.
+    exact: bool,
+    /// Element types that a kernel may be asked for in.
+    dtypes: Vec<DType>,
+    /// Suites that have it.
+    suites: Vec<String>,
+    signature: String,
+}
+
 /// Lists all ops, or those of the suite asked for; of these, the ones that a pattern matches.
 fn ops(
     context: &Context,
     settings: &Settings,
     in_suite: bool,
     pattern: Option<&str>,
-) -> Result<Listing, CommandError> {
+) -> Result<Listing<OpItem>, CommandError> {
     let in_suite = in_suite || settings.suite.op_file.is_some();
     let asked = in_suite.then(|| selection::select(&context.ui, &settings.suite)).transpose()?;
     let asked = asked.map(|selection| selection.suite);
@@ -190,34 +216,76 @@ fn ops(
                 joined(&suites),
                 op.signature.clone(),
             ],
-            json!({
-                "op": op.name,
-                "overload": op.schema,
-                "aliases": op.aliases,
-                "family": op.family.name(),
-                "exact": op.exact,
-                "dtypes": dtypes,
-                "suites": suites,
-                "signature": op.signature,
-            }),
+            OpItem {
+                op: op.name.clone(),
+                overload: op.schema.clone(),
+                aliases: op.aliases.clone(),
+                family: op.family.name(),
+                exact: op.exact,
+                dtypes: op.dtypes.clone(),
+                suites: suites.into_iter().map(str::to_owned).collect(),
+                signature: op.signature.clone(),
+            },
         );
     }
     Ok(listing)
 }
 
-fn suites() -> Result<Listing, CommandError> {
+/// A suite that comes with kgen.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct SuiteItem {
+    suite: String,
+    /// Names of its ops.
+    ops: Vec<String>,
+    description: String,
+}
+
+fn suites() -> Result<Listing<SuiteItem>, CommandError> {
     let mut listing = Listing::new(&["suite", ">ops", "description"], &[("description", 24)]);
     for name in suite::builtin_names() {
         let suite = selection::load(name)?;
         listing.add(
             vec![name.to_owned(), suite.ops().len().to_string(), suite.description.clone()],
-            json!({ "suite": name, "ops": suite.ops(), "description": suite.description }),
+            SuiteItem {
+                suite: name.to_owned(),
+                ops: suite.ops().to_vec(),
+                description: suite.description.clone(),
+            },
         );
     }
     Ok(listing)
 }
 
-fn runs(settings: &Settings) -> Result<Listing, CommandError> {
+/// A run.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct RunItem {
+    /// Name of its folder.
+    run: String,
+    path: String,
+    /// Absent where the run cannot be read.
+    #[serde(flatten)]
+    facts: Option<RunFacts>,
+    /// Why it cannot be read; `null` where it can.
+    error: Option<String>,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct RunFacts {
+    /// When it was made, in UTC.
+    created_at: String,
+    /// Where its kernels come from.
+    backend: String,
+    device: String,
+    /// Ops whose best attempt passed.
+    passed: usize,
+    /// Its ops.
+    ops: usize,
+    /// Means over the ops, one entry per baseline, the primary one first.
+    speedups: Vec<MeanSpeedup>,
+    status: RunStatus,
+}
+
+fn runs(settings: &Settings) -> Result<Listing<RunItem>, CommandError> {
     let headers = ["run", "made", "backend", "device", ">passed", "speedup", "status"];
     let yielding = [("made", 10), ("backend", 0), ("device", 0), ("speedup", 18), ("made", 0)];
     let mut listing = Listing::new(&headers, &yielding);
@@ -233,7 +301,6 @@ fn runs(settings: &Settings) -> Result<Listing, CommandError> {
         });
         match summary {
             Ok((info, summary)) => {
-                let status = serde_json::to_value(info.status).expect("a status is plain data");
                 listing.add(
                     vec![
                         name.clone(),
@@ -242,41 +309,57 @@ fn runs(settings: &Settings) -> Result<Listing, CommandError> {
                         info.device.name.clone(),
                         format!("{}/{}", summary.n_passed, summary.ops.len()),
                         mean_speedup_text(&summary.speedups),
-                        status.as_str().unwrap_or_default().replace('_', " "),
+                        info.status.name().replace('_', " "),
                     ],
-                    json!({
-                        "run": name,
-                        "path": folder,
-                        "created_at": info.created_at,
-                        "backend": info.backend,
-                        "device": info.device.name,
-                        "passed": summary.n_passed,
-                        "ops": summary.ops.len(),
-                        "speedups": summary.speedups,
-                        "status": status,
-                    }),
+                    RunItem {
+                        run: name,
+                        path: folder,
+                        facts: Some(RunFacts {
+                            created_at: info.created_at,
+                            backend: info.backend,
+                            device: info.device.name,
+                            passed: summary.n_passed,
+                            ops: summary.ops.len(),
+                            speedups: summary.speedups,
+                            status: info.status,
+                        }),
+                        error: None,
+                    },
                 );
             }
             Err(error) => {
                 let cells =
                     [name.clone(), "-".into(), "-".into(), "-".into(), "-".into(), "-".into()];
                 let cells = cells.into_iter().chain([format!("unreadable: {error}")]).collect();
-                let item = json!({ "run": name, "path": folder, "error": error.to_string() });
-                listing.add(cells, item);
+                let error = Some(error.to_string());
+                listing.add(cells, RunItem { run: name, path: folder, facts: None, error });
             }
         }
     }
     Ok(listing)
 }
 
-fn backends(context: &Context, settings: &Settings) -> Listing {
+/// A backend of `kgen run`, or a provider of `kgen generate`.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct BackendItem {
+    name: String,
+    /// `backend` or `provider`.
+    kind: String,
+    /// Whether it can be used here, in words.
+    state: String,
+    description: String,
+    /// Address of a provider's API.
+    base_url: Option<String>,
+}
+
+fn backends(context: &Context, settings: &Settings) -> Listing<BackendItem> {
     let mut listing =
         Listing::new(&["name", "kind", "state", "what it is"], &[("what it is", 24), ("kind", 0)]);
     let mut add = |name: &str, kind: &str, state: &str, what: &str, base_url: Option<String>| {
-        let item = json!({
-            "name": name, "kind": kind, "state": state, "description": what, "base_url": base_url
-        });
-        listing.add([name, kind, state, what].map(str::to_owned).to_vec(), item);
+        let cells = [name, kind, state, what].map(str::to_owned);
+        let [name, kind, state, description] = cells.clone();
+        let item = BackendItem { name, kind, state, description, base_url };
+        listing.add(cells.to_vec(), item);
     };
     let python = python::find(settings.python.path.as_deref());
     for backend in Backend::ALL {
@@ -312,12 +395,22 @@ fn python_state(
     }
 }
 
-fn devices(context: &Context, settings: &Settings) -> Listing {
+/// A device that judges kernels.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct DeviceItem {
+    /// Its name for `--device`.
+    device: String,
+    target: Target,
+    note: String,
+}
+
+fn devices(context: &Context, settings: &Settings) -> Listing<DeviceItem> {
     let headers = ["device", "name", "arch", ">SMs", ">memory GiB", "note"];
     let mut listing = Listing::new(&headers, &[("note", 12), ("SMs", 0), ("memory GiB", 0)]);
-    let mut add = |name: String, target: &kgen_record::Target, note: &str| {
+    let mut add = |name: String, target: &Target, note: &str| {
         let gib = target.memory_bytes >> 30;
-        let item = json!({ "device": name, "target": target, "note": note });
+        let item =
+            DeviceItem { device: name.clone(), target: target.clone(), note: note.to_owned() };
         let (sms, memory) = (target.sm_count.to_string(), gib.to_string());
         let row = [name, target.name.clone(), target.arch.clone(), sms, memory, note.to_owned()];
         listing.add(row.to_vec(), item);

@@ -16,6 +16,7 @@ pub(crate) mod rehearse;
 pub(crate) mod report;
 pub(crate) mod resume;
 pub(crate) mod run;
+pub(crate) mod schema;
 pub(crate) mod selftest;
 pub(crate) mod setup;
 pub(crate) mod show;

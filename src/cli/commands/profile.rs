@@ -8,19 +8,14 @@ use kgen_record::{Case, CaseClass, KernelProfile, ProfileRequest};
 use kgen_settings::DeviceChoice;
 
 use super::eval::{self, EvalArgs};
-use crate::cli::{
-    CommandError, Context,
-    exit_codes::Exit,
-    machine,
-    ui::{self, Format},
-};
+use crate::cli::{CommandError, Context, exit_codes::Exit, machine};
 
 /// Judge one kernel file; if it is right, say which resource limits it, with Nsight Compute and
 /// compute-sanitizer
 #[derive(Debug, Args)]
 pub(crate) struct ProfileArgs {
     #[command(flatten)]
-    eval: EvalArgs,
+    pub(crate) eval: EvalArgs,
     /// Case to profile: its name, or a part of its arguments; the largest without it
     #[arg(long, value_name = "TEXT", help_heading = "Profile")]
     case: Option<String>,
@@ -44,13 +39,12 @@ pub(crate) fn run(context: &Context, args: &ProfileArgs) -> Result<Exit, Command
     let (evaluation, _) = eval::evaluate(context, &args.eval, &settings, &wanted)?;
     let Some(profile) = &evaluation.profile else {
         let (screen, verbose) = (context.ui.screen(), context.ui.is_verbose());
-        context.ui.text(&eval::text(&evaluation, screen, verbose))?;
+        context
+            .ui
+            .result(&evaluation, || screen.wrap(&eval::text(&evaluation, screen, verbose)))?;
         return Ok(Exit::NotSolved);
     };
-    match args.eval.format.format {
-        Format::Json => ui::json(&context.ui, &evaluation)?,
-        Format::Table => context.ui.data(&profile.summary.join("\n"))?,
-    }
+    context.ui.result(&evaluation, || profile.summary.join("\n"))?;
     if let Some(out) = &args.out {
         write(out, profile)?;
     }

@@ -7,7 +7,7 @@ use kgen_store::{Run, find_run};
 use crate::{
     cli::{
         CommandError, Context, args::OutputArgs, commands::check, exit_codes::Exit,
-        output::FileArgs, session::plural, ui,
+        output::FileArgs, session::plural,
     },
     report::{self, KernelBenchError, Screen, Summary},
 };
@@ -39,6 +39,12 @@ enum ReportFormat {
     Html,
 }
 
+impl ReportArgs {
+    pub(crate) fn is_json(&self) -> bool {
+        self.format == ReportFormat::Json
+    }
+}
+
 pub(crate) fn run(context: &Context, args: &ReportArgs) -> Result<Exit, CommandError> {
     let mut flags = Overrides::default();
     args.output.add_to(&mut flags);
@@ -50,7 +56,10 @@ pub(crate) fn run(context: &Context, args: &ReportArgs) -> Result<Exit, CommandE
     let summary = report::summarise(&run)?;
     let text = match format {
         ReportFormat::Html => report::page(&run)?,
-        ReportFormat::Json => ui::json_text(&summary),
+        ReportFormat::Json => {
+            context.ui.result_into(&summary, args.file.output.clone());
+            return Ok(exit(&summary));
+        }
         ReportFormat::KernelBench => eval_results(context, &run, &summary)?,
         ReportFormat::Table => {
             let to_file = args.file.output.is_some();
@@ -70,8 +79,11 @@ pub(crate) fn run(context: &Context, args: &ReportArgs) -> Result<Exit, CommandE
         context.ui.note(&spend);
     }
     // A page that was made is no statement on the kernels.
-    let is_ok = format == ReportFormat::Html || summary.all_passed();
-    Ok(if is_ok { Exit::Ok } else { Exit::NotSolved })
+    Ok(if format == ReportFormat::Html { Exit::Ok } else { exit(&summary) })
+}
+
+fn exit(summary: &Summary) -> Exit {
+    if summary.all_passed() { Exit::Ok } else { Exit::NotSolved }
 }
 
 fn eval_results(context: &Context, run: &Run, summary: &Summary) -> Result<String, CommandError> {

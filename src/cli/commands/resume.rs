@@ -36,7 +36,7 @@ pub(crate) struct ResumeArgs {
     #[command(flatten)]
     python: PythonArgs,
     #[command(flatten)]
-    format: FormatArgs,
+    pub(crate) format: FormatArgs,
 }
 
 pub(crate) fn run(context: &Context, args: &ResumeArgs) -> Result<Exit, CommandError> {
@@ -68,8 +68,7 @@ pub(crate) fn run(context: &Context, args: &ResumeArgs) -> Result<Exit, CommandE
     let mut selection = selection::select_again(&context.ui, &settings.suite, definition)?;
     let kernels = given_kernels(context, backend, &mut settings, &mut selection)?;
     let target = RunTarget::Existing(dir);
-    let format = args.format.format;
-    session::run(context, Job { settings, selection, backend, kernels, target, format })
+    session::run(context, Job { settings, selection, backend, kernels, target })
 }
 
 /// Refuses another search where there are attempts of the one before.

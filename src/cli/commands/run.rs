@@ -34,7 +34,7 @@ pub(crate) struct RunCommandArgs {
     #[arg(long, value_name = "DIR", help_heading = "Selection")]
     kernels_dir: Option<String>,
     #[command(flatten)]
-    generate: GenerateArgs,
+    pub(crate) generate: GenerateArgs,
 }
 
 impl RunCommandArgs {
@@ -48,9 +48,9 @@ impl RunCommandArgs {
 pub(crate) fn run(context: &Context, args: &RunCommandArgs) -> Result<Exit, CommandError> {
     let backend = Backend::find(&args.backend)?;
     let flags = args.overrides();
-    let (run_id, format) = (args.generate.run_id(), args.generate.format());
+    let run_id = args.generate.run_id();
     if backend == Backend::Llm {
-        return generate::start(context, &flags, run_id, format);
+        return generate::start(context, &flags, run_id);
     }
     let mut settings = context.settings(&flags)?;
     let run_id = generate::parse_run_id(run_id)?;
@@ -58,7 +58,7 @@ pub(crate) fn run(context: &Context, args: &RunCommandArgs) -> Result<Exit, Comm
     let mut selection = selection::select(&context.ui, &settings.suite)?;
     let kernels = given_kernels(context, backend, &mut settings, &mut selection)?;
     let target = RunTarget::New(run_id);
-    session::run(context, Job { settings, selection, backend, kernels, target, format })
+    session::run(context, Job { settings, selection, backend, kernels, target })
 }
 
 /// Collects the kernels of a backend that has files; ops that were not asked for by name and have

@@ -7,10 +7,17 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use kgen_compile::{Compiler, Toolchain};
+use kgen_selftest::judge::{Count, Report};
 use kgen_settings::{DeviceChoice, Overrides, Settings};
+use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::cli::{CommandError, Context, args::NvrtcArgs, exit_codes::Exit, machine};
+use crate::cli::{
+    CommandError, Context,
+    args::{FormatArgs, NvrtcArgs},
+    exit_codes::Exit,
+    machine,
+};
 
 /// Prove on this machine that the judge and the clock are right, with kernels whose results or times
 /// are known
@@ -50,6 +57,24 @@ pub(crate) struct SelftestArgs {
     jobs: Option<i64>,
     #[command(flatten)]
     nvrtc: NvrtcArgs,
+    #[command(flatten)]
+    pub(crate) format: FormatArgs,
+}
+
+/// Verdicts on known kernels, and times of them.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct Proofs {
+    judge: Option<JudgeProof>,
+    /// `null` where it was not asked for, or there is no GPU.
+    timing: Option<timing::Page>,
+}
+
+/// Verdicts on kernels that are known to be wrong or right.
+#[derive(Debug, Serialize, JsonSchema)]
+struct JudgeProof {
+    total: Count,
+    #[serde(flatten)]
+    report: Report,
 }
 
 pub(crate) fn run(context: &Context, args: &SelftestArgs) -> Result<Exit, CommandError> {
@@ -66,19 +91,21 @@ pub(crate) fn run(context: &Context, args: &SelftestArgs) -> Result<Exit, Comman
     if clock_alone && !on_gpu {
         return Err(no_gpu());
     }
-    let mut judged = None;
+    let mut proofs = Proofs { judge: None, timing: None };
     if !clock_alone {
-        let (exit, row) = judge::run(context, args, &settings)?;
-        if args.judge || !on_gpu || exit != Exit::Ok {
-            return Ok(exit);
+        let report = judge::run(context, args, &settings)?;
+        let is_clean = report.is_clean();
+        proofs.judge = Some(JudgeProof { total: report.total(), report });
+        judge::print(context, &proofs)?;
+        if args.judge || !on_gpu || !is_clean {
+            return Ok(if is_clean { Exit::Ok } else { Exit::NotSolved });
         }
-        judged = Some(row);
     }
     let toolchain = machine::toolchain(&context.ui, &settings.nvrtc)?;
     if args.ladder {
         return timing::ladder(&settings, &toolchain);
     }
-    timing::run(context, args, &settings, &toolchain, judged)
+    timing::run(context, args, &settings, &toolchain, proofs)
 }
 
 fn no_gpu() -> CommandError {

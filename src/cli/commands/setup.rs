@@ -1,15 +1,37 @@
 //! `kgen setup`: installs NVRTC into kgen's cache.
 
+use std::path::PathBuf;
+
 use clap::Args;
 use kgen_settings::Overrides;
+use schemars::JsonSchema;
+use serde::Serialize;
 
-use crate::cli::{CommandError, Context, args::NvrtcArgs, exit_codes::Exit, machine};
+use crate::cli::{
+    CommandError, Context,
+    args::{FormatArgs, NvrtcArgs},
+    exit_codes::Exit,
+    machine,
+};
 
 /// Install NVRTC and CUDA's headers into kgen's cache, with pip
 #[derive(Debug, Args)]
 pub(crate) struct SetupArgs {
     #[command(flatten)]
     nvrtc: NvrtcArgs,
+    #[command(flatten)]
+    pub(crate) format: FormatArgs,
+}
+
+/// The NVRTC that kgen uses.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct Installed {
+    /// Version, for example `13.0`.
+    version: String,
+    /// The library.
+    path: PathBuf,
+    /// Where it was found.
+    found_by: String,
 }
 
 pub(crate) fn run(context: &Context, args: &SetupArgs) -> Result<Exit, CommandError> {
@@ -17,12 +39,14 @@ pub(crate) fn run(context: &Context, args: &SetupArgs) -> Result<Exit, CommandEr
     args.nvrtc.add_to(&mut flags);
     let settings = context.settings(&flags)?;
     let toolchain = machine::toolchain(&context.ui, &settings.nvrtc)?;
-    context.ui.data(&format!(
-        "NVRTC {}.{} at {} (found by {})",
-        toolchain.version.0,
-        toolchain.version.1,
-        toolchain.nvrtc.display(),
-        toolchain.found_by
-    ))?;
+    let installed = Installed {
+        version: format!("{}.{}", toolchain.version.0, toolchain.version.1),
+        path: toolchain.nvrtc.clone(),
+        found_by: toolchain.found_by.to_string(),
+    };
+    context.ui.result(&installed, || {
+        let Installed { version, path, found_by } = &installed;
+        format!("NVRTC {version} at {} (found by {found_by})", path.display())
+    })?;
     Ok(Exit::Ok)
 }

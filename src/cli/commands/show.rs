@@ -8,9 +8,10 @@ use kgen_kernel::plan::{plan_names, type_macros};
 use kgen_llm::Turn;
 use kgen_ops::op::OpDef;
 use kgen_prompt::{HistoryEntry, LastAttempt, Rendered, Situation};
-use kgen_record::{Case, Verdict};
+use kgen_record::{Case, DType, Verdict};
 use kgen_settings::Overrides;
-use serde_json::{Value, json};
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use crate::{
     cli::{
@@ -20,7 +21,6 @@ use crate::{
         providers,
         run_inputs::{inputs, resolve_baselines},
         selection::{self, Selection},
-        ui::{self, Format},
     },
     report::{Screen, TextTable},
 };
@@ -46,7 +46,7 @@ pub(crate) struct ShowArgs {
     #[arg(long, value_name = "N")]
     prompt_tokens: Option<i64>,
     #[command(flatten)]
-    format: FormatArgs,
+    pub(crate) format: FormatArgs,
 }
 
 /// The request of a prompt: the first kernel, an analysis of a correct one (`--planner`), a kernel
@@ -96,16 +96,15 @@ pub(crate) fn run(context: &Context, args: &ShowArgs) -> Result<Exit, CommandErr
     let inputs = inputs(&settings, &selection, &target, false, provider.as_ref())?;
     let prompt = prompt(&inputs, &op.name, args.turn);
     let prompt = prompt.map_err(|error| CommandError::new(Exit::Config, error))?;
-    match args.format.format {
-        Format::Json => ui::json(&context.ui, &as_json(op, &cases, &prompt))?,
-        Format::Table if args.prompt => {
-            report_turn(context, args.turn, &prompt);
-            context.ui.data(&prompt_text(&prompt))?;
-        }
-        Format::Table => {
-            context.ui.data(&as_text(op, &selection, &cases, &prompt, context.ui.screen()))?;
-        }
+    if args.prompt {
+        report_turn(context, args.turn, &prompt);
     }
+    context.ui.result(&Shown::new(op, &cases, &prompt), || {
+        if args.prompt {
+            return prompt_text(&prompt);
+        }
+        as_text(op, &selection, &cases, &prompt, context.ui.screen())
+    })?;
     Ok(Exit::Ok)
 }
 
@@ -161,26 +160,63 @@ fn prompt_text(prompt: &Rendered) -> String {
     )
 }
 
-fn as_json(op: &OpDef, cases: &[Case], prompt: &Rendered) -> Value {
-    json!({
-        "op": op.name,
-        "overload": op.schema,
-        "signature": op.signature,
-        "semantics": op.semantics,
-        "outputs": op.outputs,
-        "plan_names": plan_names(op),
-        "exact": op.exact,
-        "aliases": op.aliases,
-        "dtypes": op.dtypes,
-        "definition": op.definition,
-        "cases": cases,
-        "prompt": {
-            "system": prompt.system,
-            "user": prompt.user,
-            "tokens": prompt.tokens,
-            "left_out": prompt.left_out,
-        },
-    })
+/// An op's contract, cases and prompt.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct Shown {
+    op: String,
+    /// The overload's name in PyTorch, for example `aten.add.Tensor`.
+    overload: String,
+    signature: String,
+    /// Its meaning in words.
+    semantics: String,
+    /// The contents of each output.
+    outputs: Vec<String>,
+    /// Names of the inputs in a plan.
+    plan_names: Vec<String>,
+    /// Whether the result has one right value, to the bit.
+    exact: bool,
+    aliases: Vec<String>,
+    dtypes: Vec<DType>,
+    /// The op file, of an op that is not in the catalogue.
+    definition: Option<String>,
+    /// The cases that are no secret.
+    cases: Vec<Case>,
+    prompt: ShownPrompt,
+}
+
+/// A prompt as it would be sent.
+#[derive(Debug, Serialize, JsonSchema)]
+struct ShownPrompt {
+    system: String,
+    user: String,
+    /// Its length by kgen's estimate.
+    tokens: u64,
+    /// Parts that were left out for length.
+    left_out: Vec<String>,
+}
+
+impl Shown {
+    fn new(op: &OpDef, cases: &[Case], prompt: &Rendered) -> Self {
+        Self {
+            op: op.name.clone(),
+            overload: op.schema.clone(),
+            signature: op.signature.clone(),
+            semantics: op.semantics.clone(),
+            outputs: op.outputs.clone(),
+            plan_names: plan_names(op),
+            exact: op.exact,
+            aliases: op.aliases.clone(),
+            dtypes: op.dtypes.clone(),
+            definition: op.definition.clone(),
+            cases: cases.to_vec(),
+            prompt: ShownPrompt {
+                system: prompt.system.clone(),
+                user: prompt.user.clone(),
+                tokens: prompt.tokens,
+                left_out: prompt.left_out.clone(),
+            },
+        }
+    }
 }
 
 fn as_text(

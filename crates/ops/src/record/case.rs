@@ -2,12 +2,13 @@
 
 use std::borrow::Cow;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{DType, TensorSpec, number};
 
 /// One concrete call of an op.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Case {
     /// Name that is unique among the cases of one op, for example `f32[127,1023]/normal`.
     pub id: String,
@@ -60,7 +61,7 @@ impl Case {
 }
 
 /// An argument with its name in the ATen schema.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Arg {
     /// The name.
     pub name: String,
@@ -83,7 +84,7 @@ impl Arg {
 }
 
 /// Value of an argument.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", content = "value", rename_all = "snake_case")]
 pub enum ArgValue {
     /// A tensor.
@@ -93,7 +94,11 @@ pub enum ArgValue {
     /// An integer.
     Int(i64),
     /// A number.
-    Float(#[serde(with = "number::plain")] f64),
+    Float(
+        #[serde(with = "number::plain")]
+        #[schemars(with = "number::Number")]
+        f64,
+    ),
     /// A truth value.
     Bool(bool),
     /// A string such as gelu's `approximate`.
@@ -135,7 +140,7 @@ impl ArgValue {
 }
 
 /// A tensor argument: its layout and how its values are made.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TensorArg {
     /// Layout and element type.
     pub spec: TensorSpec,
@@ -144,7 +149,7 @@ pub struct TensorArg {
 }
 
 /// Lists of values on which shortcuts go wrong.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum List {
     /// Decimal fractions, which are no binary ones, of either sign.
@@ -166,7 +171,7 @@ pub enum List {
 }
 
 /// Which elements of a matrix are 0, or equal.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum MatrixStructure {
     /// Those below the diagonal are 0.
@@ -178,7 +183,7 @@ pub enum MatrixStructure {
 }
 
 /// How the values of one tensor are made from a seed.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Gen {
     /// Normally distributed.
@@ -384,7 +389,7 @@ pub enum Gen {
 }
 
 /// Windows of one size at equal distances along a dimension.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 pub struct WindowAxis {
     /// Elements along the dimension.
     pub extent: u64,
@@ -414,7 +419,9 @@ impl WindowAxis {
 }
 
 /// Why a case is in its suite.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum CaseClass {
     /// No or one element, odd sizes.
@@ -442,7 +449,9 @@ impl CaseClass {
 }
 
 /// The kind of values of a case's inputs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum InputDistribution {
     /// Normal values: the main distribution, which decides about precision.

@@ -1,5 +1,8 @@
 //! Numbers in JSON: NaN and the infinities are strings there, so that nothing turns into `null`.
 
+use std::borrow::Cow;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 /// An f64 that survives JSON: `1.5`, `"nan"`, `"inf"`, `"-inf"`.
@@ -18,6 +21,16 @@ impl Serialize for Number {
         } else {
             "-inf"
         })
+    }
+}
+
+impl JsonSchema for Number {
+    fn schema_name() -> Cow<'static, str> {
+        "Number".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "anyOf": [{ "type": "number" }, { "enum": ["nan", "inf", "-inf"] }] })
     }
 }
 

@@ -1,11 +1,12 @@
 //! Tensors on the host: a strided view of a storage.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::DType;
 
 /// Shape, strides and element type of a tensor; strides and offset count elements.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 pub struct TensorSpec {
     /// Element type.
     pub dtype: DType,

@@ -6,6 +6,7 @@ use std::{collections::BTreeMap, fs, path::Path};
 
 use include_dir::{Dir, include_dir};
 use kgen_record::{DType, Precision, Verdict};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 static FILES: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/../../controls");
@@ -26,7 +27,7 @@ const PLAN_END: &str = "@*/\n";
 const DTYPES: [DType; 3] = [DType::F32, DType::F16, DType::BF16];
 
 /// Whether a kernel is to fail or to pass.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
     /// Wrong in one way.
@@ -36,7 +37,7 @@ pub enum Kind {
 }
 
 /// One kernel for one op in one element type, with what the judge is to say.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Item {
     /// `family/mechanism/op/dtype`.
     pub id: String,

@@ -3,12 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use kgen_record::{CaseOutcome, Evaluation, InputDistribution, Level, Verdict};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{Item, Kind};
 
 /// The outcome of an item.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum End {
     /// As expected.
@@ -24,7 +25,7 @@ pub enum End {
 }
 
 /// The results of other projects' comparison rules on the same outputs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, JsonSchema)]
 pub struct Rules {
     /// `BackendBench` accepts every output that was compared.
     pub backendbench: bool,
@@ -33,7 +34,7 @@ pub struct Rules {
 }
 
 /// An item with what the judge made of it.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct ControlResult {
     #[serde(flatten)]
     pub item: Item,
@@ -122,7 +123,7 @@ fn rules(evaluation: &Evaluation, wanted: &dyn Fn(InputDistribution) -> bool) ->
 }
 
 /// Counts of one family, or of all.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, JsonSchema)]
 pub struct Count {
     pub n_controls: usize,
     /// Controls that passed.
@@ -164,7 +165,7 @@ impl Count {
 }
 
 /// The outcomes of all items.
-#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, JsonSchema)]
 pub struct Report {
     /// All items.
     pub rows: Vec<ControlResult>,

@@ -22,7 +22,6 @@ use crate::{
         selection,
         session::{self, Job, RunTarget, plural},
         signals::SignalListener,
-        ui::Format,
     },
     report::{
         self, Screen,
@@ -161,14 +160,8 @@ async fn one(
     };
     let settings = plan.settings_of(cell)?;
     let selection = selection::select(&context.ui, &settings.suite)?;
-    let job = Job {
-        settings,
-        selection,
-        backend: Backend::Llm,
-        kernels: Default::default(),
-        target,
-        format: Format::Table,
-    };
+    let job =
+        Job { settings, selection, backend: Backend::Llm, kernels: Default::default(), target };
     let ready = session::Ready::new(context, job)?;
     for (run, spent) in course.spent.iter().filter(|(run, _)| *run != cell.run) {
         ready.charge_other(run, spent);
@@ -234,7 +227,8 @@ fn compare(
     ] {
         store.write_comparison(file, &compared.text(written, Screen::FILE))?;
         if written == format {
-            context.ui.data(&compared.text(written, context.ui.screen()))?;
+            let text = || compared.text(written, context.ui.screen());
+            context.ui.result(compared.comparison(), text)?;
         }
     }
     Ok(())

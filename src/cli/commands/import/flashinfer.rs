@@ -7,11 +7,11 @@ use std::{
 
 use kgen_import::flashinfer;
 
-use super::{problem_name, unwritable, write_suite};
-use crate::cli::{CommandError, Context, exit_codes::Exit};
+use super::{Imported, Problem, problem_name, unwritable, write_suite};
+use crate::cli::{CommandError, Context};
 
 /// Imports all definitions of a folder with `definitions` and `workloads`.
-pub(super) fn run(context: &Context, dir: &Path, output: &Path) -> Result<Exit, CommandError> {
+pub(super) fn run(context: &Context, dir: &Path, output: &Path) -> Result<Imported, CommandError> {
     let unreadable = |path: &Path, error: &io::Error| {
         CommandError::config(format!("cannot read {}: {error}", path.display()))
             .hint("DIR has a folder `definitions` with JSON files, and one `workloads`")
@@ -25,7 +25,7 @@ pub(super) fn run(context: &Context, dir: &Path, output: &Path) -> Result<Exit, 
         return Err(CommandError::config(message));
     }
     fs::create_dir_all(output).map_err(|error| unwritable(output, &error))?;
-    let (mut names, mut n_failed) = (Vec::new(), 0);
+    let (mut problems, mut failed) = (Vec::new(), Vec::new());
     for file in files {
         let text = fs::read_to_string(&file).map_err(|error| unreadable(&file, &error))?;
         let workloads = file.strip_prefix(&folder).map(|place| dir.join("workloads").join(place));
@@ -39,15 +39,17 @@ pub(super) fn run(context: &Context, dir: &Path, output: &Path) -> Result<Exit, 
                 let path = output.join(format!("{}.toml", op.name));
                 fs::write(&path, text).map_err(|error| unwritable(&path, &error))?;
                 context.ui.note(&format!("{}", path.display()));
-                names.push(op.name.clone());
+                let (op, notes) = (op.name.clone(), String::new());
+                problems.push(Problem { op, file: path, notes });
             }
             Err(error) => {
-                n_failed += 1;
-                context.ui.warn(&format!("{}: {error}", file.display()));
+                let message = format!("{}: {error}", file.display());
+                context.ui.warn(&message);
+                failed.push(message);
             }
         }
     }
-    write_suite(context, output, ("flashinfer-bench", "FlashInfer-Bench"), &names, n_failed)
+    write_suite(output, ("flashinfer-bench", "FlashInfer-Bench"), problems, failed)
 }
 
 /// Finds all JSON files in and below a folder.

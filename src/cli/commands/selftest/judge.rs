@@ -1,7 +1,5 @@
 //! `kgen selftest --judge`: verdicts on kernels that are known to be wrong or right.
 
-use std::path::Path;
-
 use futures_util::{StreamExt, stream};
 use kgen_record::EvalRequest;
 use kgen_selftest::{
@@ -10,7 +8,7 @@ use kgen_selftest::{
 };
 use kgen_settings::Settings;
 
-use super::{SelftestArgs, write};
+use super::{JudgeProof, Proofs, SelftestArgs, write};
 use crate::{
     cli::{CommandError, Context, exit_codes::Exit, machine, session},
     report::{Screen, TextTable},
@@ -19,26 +17,28 @@ use crate::{
 /// Seed of the drawn shapes and the inputs, unless one is given: a failure can be repeated.
 const SEED: u64 = 7;
 
-/// Judges all controls and variants and prints what came of them. Returns it as a row of the page
-/// on timing too.
+/// Judges all controls and variants.
 pub(super) fn run(
     context: &Context,
     args: &SelftestArgs,
     settings: &Settings,
-) -> Result<(Exit, timing::TimingCheck), CommandError> {
+) -> Result<Report, CommandError> {
     let items = chosen(args)?;
     let runtime = session::runtime()?;
     let report = runtime.block_on(Box::pin(judge_all(context, settings, args, items)))?;
-    let exit = print(context, &report, args.out.as_deref())?;
-    let total = report.total();
+    write(args.out.as_deref(), "judge.json", &report)?;
+    Ok(report)
+}
+
+/// Returns the outcome as a row of the page on timing.
+pub(super) fn row(JudgeProof { report, total }: &JudgeProof) -> timing::TimingCheck {
     let what = format!("{} controls, {} variants", total.n_controls, total.n_variants);
-    let row = timing::TimingCheck::judged("judge", what, report.is_clean())
+    timing::TimingCheck::judged("judge", what, report.is_clean())
         .found(format!(
             "{} false accepts, {} false rejects",
             total.n_false_accepts, total.n_false_rejects
         ))
-        .asked("none");
-    Ok((exit, row))
+        .asked("none")
 }
 
 /// Returns the items whose name begins with one of those asked for.
@@ -105,15 +105,15 @@ async fn judge_all(
     }
 }
 
-fn print(context: &Context, report: &Report, out: Option<&Path>) -> Result<Exit, CommandError> {
-    write(out, "judge.json", report)?;
-    let total = report.total();
-    let surprises = report.surprises().map(|row| format!("\n{}", line(row)));
-    let text = table(report, &total, context.ui.screen())
-        + &surprises.collect::<String>()
-        + &summary(report, &total);
-    context.ui.text(&text)?;
-    Ok(if report.is_clean() { Exit::Ok } else { Exit::NotSolved })
+/// Prints the judge's part of the proofs, if there is one.
+pub(super) fn print(context: &Context, proofs: &Proofs) -> Result<(), CommandError> {
+    let Some(JudgeProof { report, total }) = &proofs.judge else { return Ok(()) };
+    context.ui.result(proofs, || {
+        let surprises = report.surprises().map(|row| format!("\n{}", line(row)));
+        let screen = context.ui.screen();
+        let table = table(report, total, screen);
+        screen.wrap(&(table + &surprises.collect::<String>() + &summary(report, total)))
+    })
 }
 
 /// One item in words.

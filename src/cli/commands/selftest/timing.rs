@@ -14,9 +14,10 @@ use kgen_selftest::{
 };
 use kgen_settings::Settings;
 use kgen_worker::LonePython;
+use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::{SelftestArgs, compiler, write};
+use super::{Proofs, SelftestArgs, compiler, write};
 use crate::{
     cli::{CommandError, Context, exit_codes::Exit, machine, session},
     report::{Screen, TextTable},
@@ -29,22 +30,25 @@ const SEED: u64 = 7;
 const FAMILY: &str = "timed";
 
 /// The contents of timing.json.
-#[derive(Serialize)]
-struct Page<'a> {
+#[derive(Debug, Serialize, JsonSchema)]
+pub(super) struct Page {
+    /// Name and version of the way in which times are taken.
     protocol: &'static str,
-    target: &'a Target,
-    session: &'a Session,
-    rows: &'a [TimingCheck],
+    /// The GPU.
+    target: Target,
+    session: Session,
+    /// The checks.
+    rows: Vec<TimingCheck>,
 }
 
-/// Runs all checks on one GPU and prints the page. `judged` is what the judge made of all known
-/// kernels, where it was asked.
+/// Runs all checks on one GPU and prints the page. `proofs` has the judge's part, where that was asked
+/// for.
 pub(super) fn run(
     context: &Context,
     args: &SelftestArgs,
     settings: &Settings,
     toolchain: &Toolchain,
-    judged: Option<TimingCheck>,
+    mut proofs: Proofs,
 ) -> Result<Exit, CommandError> {
     let ui = &context.ui;
     let ordinal = settings.device.device.first_gpu();
@@ -53,7 +57,7 @@ pub(super) fn run(
     let lock = alone(context, &target);
     let session = device.begin_session().map_err(kgen_selftest::Error::from)?.clone();
     let runtime = session::runtime()?;
-    let mut rows: Vec<TimingCheck> = judged.into_iter().collect();
+    let mut rows: Vec<TimingCheck> = proofs.judge.iter().map(super::judge::row).collect();
     let mut heard = |row: &TimingCheck| ui.detail(&line(row));
     let ours = {
         let mut lab = GpuLab::new(&compiler(settings, toolchain)?, &mut device)?;
@@ -71,10 +75,12 @@ pub(super) fn run(
     rows.extend(timing::nsight(&ours, ladder_args(ordinal, toolchain)));
     rows.extend(runtime.block_on(Box::pin(adversaries(context, settings)))?);
     let protocol = kgen_measure::PROTOCOL;
-    let page = Page { protocol, target: &target, session: &session, rows: &rows };
-    write(args.out.as_deref(), "timing.json", &page)?;
-    ui.text(&text(&page, ui.screen()))?;
     let failed = rows.iter().any(|row| row.outcome == CheckStatus::Failed);
+    let page = Page { protocol, target, session, rows };
+    write(args.out.as_deref(), "timing.json", &page)?;
+    let text = ui.screen().wrap(&text(&page, ui.screen()));
+    proofs.timing = Some(page);
+    ui.result(&proofs, || text)?;
     Ok(if failed { Exit::NotSolved } else { Exit::Ok })
 }
 
@@ -163,9 +169,9 @@ fn result(row: &TimingCheck) -> &'static str {
 }
 
 /// The page.
-fn text(page: &Page<'_>, screen: Screen) -> String {
+fn text(page: &Page, screen: Screen) -> String {
     let mut table = TextTable::new(&["check", "of", "found", "must be", "result"]);
-    for row in page.rows {
+    for row in &page.rows {
         let found = match &row.outcome {
             CheckStatus::NotMeasured(reason) => reason.clone(),
             CheckStatus::Passed | CheckStatus::Failed | CheckStatus::Informational => {
@@ -183,8 +189,8 @@ fn text(page: &Page<'_>, screen: Screen) -> String {
     let n_missing = count(&|outcome| matches!(outcome, CheckStatus::NotMeasured(_)));
     format!(
         "{}{}\n\n{}\n\n{n_passed} passed, {n_failed} failed, {n_missing} not measured",
-        head(page.target),
-        calibrated(page.session),
+        head(&page.target),
+        calibrated(&page.session),
         table.fit(screen)
     )
 }
@@ -218,13 +224,13 @@ mod tests {
 
     #[test]
     fn the_page_says_what_was_found_and_what_was_not_measured() {
-        let rows = [
+        let rows = vec![
             TimingCheck::judged("equal kernels", "relu 16M", true).found("200 same of 200"),
             TimingCheck::not_measured("clock of Python", "", "no Python with torch"),
         ];
         let session = Session::default();
         let target = Target::h100_class();
-        let page = Page { protocol: "p", target: &target, session: &session, rows: &rows };
+        let page = Page { protocol: "p", target, session, rows };
         let text = text(&page, Screen::FILE);
         assert!(
             text.starts_with("kgen-time/1 on H100-class (emulated) (no UUID)\n\ncheck"),

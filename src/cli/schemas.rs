@@ -1,0 +1,122 @@
+//! Schemas of what commands print with `--format json`.
+
+use kgen_compare::Comparison;
+use kgen_record::Evaluation;
+use schemars::{JsonSchema, Schema, generate::SchemaSettings};
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use super::{
+    commands::{check, doctor, experiment, export, import, list, selftest, setup, show},
+    document::Document,
+};
+use crate::report::Summary;
+
+/// Data of a document.
+pub(crate) trait Output: Serialize + JsonSchema {
+    /// Name of its schema.
+    const SCHEMA: &'static str;
+    /// Rises when a member is removed or renamed or changes its type or meaning.
+    const VERSION: u32 = 1;
+}
+
+/// Returns the `schema` of documents with such data.
+pub(super) fn id<T: Output>() -> String {
+    format!("kgen/{}/{}", T::SCHEMA, T::VERSION)
+}
+
+macro_rules! outputs {
+    ($($data:ty: $name:literal,)*) => {
+        $(impl Output for $data {
+            const SCHEMA: &'static str = $name;
+        })*
+
+        /// All schemas, by name.
+        pub(crate) const ALL: &[OutputSchema] = &[$(OutputSchema {
+            name: $name,
+            id: id::<$data>,
+            schema: schema::<$data>,
+        }),*];
+    };
+}
+
+outputs! {
+    Vec<check::FileReport>: "check",
+    Comparison: "compare",
+    Vec<doctor::Item>: "doctor",
+    (): "error",
+    Evaluation: "eval",
+    experiment::PlannedRuns: "experiment-plan",
+    export::Exported: "export",
+    Vec<import::Imported>: "import",
+    Vec<list::BackendItem>: "list-backends",
+    Vec<list::DeviceItem>: "list-devices",
+    Vec<list::OpItem>: "list-ops",
+    Vec<list::RunItem>: "list-runs",
+    Vec<list::SuiteItem>: "list-suites",
+    Summary: "run",
+    selftest::Proofs: "selftest",
+    setup::Installed: "setup",
+    show::Shown: "show",
+}
+
+/// A schema, by its name.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct OutputSchema {
+    pub(crate) name: &'static str,
+    id: fn() -> String,
+    schema: fn() -> Schema,
+}
+
+impl OutputSchema {
+    /// Returns the `schema` of documents of the kind.
+    pub(crate) fn id(&self) -> String {
+        (self.id)()
+    }
+
+    /// Returns the schema itself.
+    pub(crate) fn json(&self) -> Value {
+        (self.schema)().to_value()
+    }
+
+    /// Finds a schema by its name.
+    pub(crate) fn find(name: &str) -> Option<&'static Self> {
+        ALL.iter().find(|schema| schema.name == name)
+    }
+}
+
+fn schema<T: Output>() -> Schema {
+    let generator = SchemaSettings::draft2020_12().for_serialize().into_generator();
+    let mut schema = generator.into_root_schema_for::<Document<T>>();
+    schema.insert("title".to_owned(), format!("kgen {}", T::SCHEMA).into());
+    schema.insert("$id".to_owned(), format!("urn:kgen:{}:{}", T::SCHEMA, T::VERSION).into());
+    if let Some(name) = schema.pointer_mut("/properties/schema").and_then(Value::as_object_mut) {
+        name.remove("type");
+        name.insert("const".to_owned(), json!(id::<T>()));
+    }
+    schema
+}
+
+/// Finds the command of a command line that may be wrong, and the schema of its documents.
+pub(super) fn of_command_line(arguments: &[String]) -> (String, String) {
+    let commands = super::command_line();
+    let names = |argument: &&String| {
+        commands.get_subcommands().any(|command| command.get_name() == argument.as_str())
+    };
+    let command = arguments.iter().skip(1).find(names);
+    let has = |word: &str| arguments.iter().any(|argument| argument == word);
+    let name = match command.map_or("error", String::as_str) {
+        "generate" | "resume" | "report" => "run",
+        "profile" => "eval",
+        "experiment" if has("--dry-run") => "experiment-plan",
+        "experiment" => "compare",
+        "list" if has("suites") => "list-suites",
+        "list" if has("runs") => "list-runs",
+        "list" if has("backends") => "list-backends",
+        "list" if has("devices") => "list-devices",
+        "list" => "list-ops",
+        command => command,
+    };
+    let schema = OutputSchema::find(name).map_or_else(id::<()>, OutputSchema::id);
+    (command.cloned().unwrap_or_default(), schema)
+}
