@@ -40,15 +40,9 @@ impl GlobalArgs {
 /// How a table is printed.
 #[derive(Debug, Args)]
 pub(crate) struct FormatArgs {
-    /// Print the table for people or as JSON
+    /// Print text for people or a JSON document
     #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
     format: Format,
-}
-
-impl FormatArgs {
-    pub(crate) fn is_json(&self) -> bool {
-        self.format == Format::Json
-    }
 }
 
 /// Which ops, cases and types.

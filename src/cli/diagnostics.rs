@@ -25,10 +25,13 @@ pub(crate) fn start(ui: &Ui, verbose: u8) {
                 .with_writer(std::io::stderr)
                 .with_ansi(ui.notes().color)
                 .with_filter(EnvFilter::new(filter));
-            tracing_subscriber::registry().with(log).init();
+            let warnings = Warnings { ui: ui.clone(), is_logged: true };
+            let warnings = warnings.with_filter(EnvFilter::new("warn"));
+            tracing_subscriber::registry().with(log).with(warnings).init();
         }
         None => {
-            let warnings = Warnings { ui: ui.clone() }.with_filter(EnvFilter::new("warn"));
+            let warnings = Warnings { ui: ui.clone(), is_logged: false };
+            let warnings = warnings.with_filter(EnvFilter::new("warn"));
             tracing_subscriber::registry().with(warnings).init();
         }
     }
@@ -37,12 +40,18 @@ pub(crate) fn start(ui: &Ui, verbose: u8) {
 /// Prints every event as a warning.
 struct Warnings {
     ui: Ui,
+    /// Whether a log prints them already.
+    is_logged: bool,
 }
 
 impl<S: Subscriber> Layer<S> for Warnings {
     fn on_event(&self, event: &Event<'_>, _: Context<'_, S>) {
-        if *event.metadata().level() <= Level::WARN {
-            self.ui.warn(&text(event));
+        if *event.metadata().level() > Level::WARN {
+            return;
+        }
+        match self.is_logged {
+            true => self.ui.keep_warning(&text(event)),
+            false => self.ui.warn(&text(event)),
         }
     }
 }

@@ -5,6 +5,7 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
+use clap::ArgMatches;
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
@@ -18,13 +19,11 @@ pub(crate) struct Document<T> {
     schema: String,
     /// The command that printed it; empty where the command line names none.
     command: String,
-    /// Version of kgen.
     kgen_version: &'static str,
     /// Exit code of the process.
     exit_code: u8,
     /// The result; `null` where there is none.
     data: Option<T>,
-    /// Warnings.
     warnings: Vec<String>,
     /// Why the command failed; `null` where it did not.
     error: Option<Failure>,
@@ -67,14 +66,38 @@ struct Parts {
     data: Option<(String, Value)>,
     file: Option<PathBuf>,
     is_ended: bool,
+    runs: bool,
     warnings: Vec<String>,
 }
 
 impl Draft {
-    /// Begins the document of a command line.
-    pub(crate) fn new(arguments: &[String]) -> Self {
-        let (command, schema) = schemas::of_command_line(arguments);
-        Self { command, schema, parts: Arc::default() }
+    /// Begins the document that a command line asks for; `None` where it asks for none.
+    pub(crate) fn asked(matches: &ArgMatches) -> Option<Self> {
+        let (command, first) = matches.subcommand()?;
+        let mut inner = first;
+        while let Some((_, next)) = inner.subcommand() {
+            inner = next;
+        }
+        let raw = |name: &str| inner.try_get_raw(name).ok().flatten()?.next()?.to_str();
+        let is_dry = matches!(inner.try_get_one("dry_run"), Ok(Some(&true)));
+        let schema = || schemas::of_command(command, raw("kind"), is_dry);
+        (raw("format") == Some("json")).then(|| Self::new(command, schema()))
+    }
+
+    /// Begins the same for a command line that is wrong, as far as its words go.
+    pub(crate) fn asked_wrongly(words: &[String], commands: &clap::Command) -> Option<Self> {
+        let has = |word: &str| words.iter().any(|other| other == word);
+        if !has("--format=json") && !words.windows(2).any(|pair| pair == ["--format", "json"]) {
+            return None;
+        }
+        let is_command = |word: &&String| commands.find_subcommand(word).is_some();
+        let command = words.iter().skip(1).find(is_command).map_or("", String::as_str);
+        let kind = ["suites", "runs", "backends", "devices"].into_iter().find(|kind| has(kind));
+        Some(Self::new(command, schemas::of_command(command, kind, has("--dry-run"))))
+    }
+
+    fn new(command: &str, schema: String) -> Self {
+        Self { command: command.to_owned(), schema, parts: Arc::default() }
     }
 
     fn parts(&self) -> MutexGuard<'_, Parts> {
@@ -96,6 +119,16 @@ impl Draft {
     /// Returns whether the caller is the first to end the command: a signal may end it meanwhile.
     pub(super) fn claim(&self) -> bool {
         !std::mem::replace(&mut self.parts().is_ended, true)
+    }
+
+    /// Leaves signals to a run, which stores what it has.
+    pub(super) fn leave_signals(&self) {
+        self.parts().runs = true;
+    }
+
+    /// Returns whether a run listens for signals.
+    pub(super) fn is_run(&self) -> bool {
+        self.parts().runs
     }
 
     /// Returns the file that the document goes into, if it is one.

@@ -29,7 +29,6 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
-use commands::compare::CompareFormat;
 use document::Draft;
 pub use errors::CommandError;
 use exit_codes::Exit;
@@ -74,48 +73,6 @@ enum Command {
     Rehearse(commands::rehearse::RehearseArgs),
 }
 
-impl Command {
-    /// Returns whether the command stores what it has when a signal ends it.
-    const fn is_run(&self) -> bool {
-        matches!(
-            self,
-            Self::Generate(_)
-                | Self::Resume(_)
-                | Self::Run(_)
-                | Self::Experiment(_)
-                | Self::Worker(_)
-                | Self::Rehearse(_)
-        )
-    }
-
-    /// Returns whether a JSON document is asked for.
-    fn wants_json(&self) -> bool {
-        match self {
-            Self::Generate(args) => args.format.is_json(),
-            Self::Resume(args) => args.format.is_json(),
-            Self::Run(args) => args.generate.format.is_json(),
-            Self::Eval(args) => args.format.is_json(),
-            Self::Profile(args) => args.eval.format.is_json(),
-            Self::List(args) => args.format.is_json(),
-            Self::Show(args) => args.format.is_json(),
-            Self::Report(args) => args.is_json(),
-            Self::Check(args) => args.format.is_json(),
-            Self::Compare(args) => args.format == CompareFormat::Json,
-            Self::Experiment(args) => args.format == CompareFormat::Json,
-            Self::Export(args) => args.format.is_json(),
-            Self::Import(args) => args.format().is_json(),
-            Self::Doctor(args) => args.format.is_json(),
-            Self::Selftest(args) => args.format.is_json(),
-            Self::Setup(args) => args.format.is_json(),
-            Self::Schema(_)
-            | Self::Completions(_)
-            | Self::Man(_)
-            | Self::Worker(_)
-            | Self::Rehearse(_) => false,
-        }
-    }
-}
-
 pub(crate) struct Context {
     ui: Ui,
     config: Option<std::path::PathBuf>,
@@ -156,27 +113,24 @@ fn public_command_line() -> clap::Command {
 /// Runs kgen with the arguments of this process.
 #[must_use]
 pub fn main() -> ExitCode {
-    let parsed =
-        command_line().try_get_matches().and_then(|matches| Cli::from_arg_matches(&matches));
-    let arguments: Vec<String> =
-        std::env::args_os().map(|argument| argument.to_string_lossy().into_owned()).collect();
-    let cli = match parsed {
-        Ok(cli) => cli,
+    let parsed = command_line().try_get_matches().and_then(|matches| {
+        let draft = Draft::asked(&matches);
+        Ok((Cli::from_arg_matches(&matches)?, draft))
+    });
+    let (cli, draft) = match parsed {
+        Ok(parsed) => parsed,
         Err(error) => {
             if !error.use_stderr() {
                 // Printing fails only where nobody reads; the exit code still says it.
                 drop(error.print());
                 return Exit::Ok.into();
             }
-            return refuse(error, &arguments).into();
+            return refuse(error).into();
         }
     };
-    let draft = cli.command.wants_json().then(|| Draft::new(&arguments));
     let ui = Ui::new(cli.global.verbosity(), cli.global.wide, draft);
     diagnostics::start(&ui, cli.global.verbose);
-    if !cli.command.is_run() {
-        signals::end_on_signal(&ui);
-    }
+    signals::end_on_signal(&ui);
     let context = Context { ui, config: cli.global.config };
     let ended = match cli.command {
         Command::Worker(args) => return commands::worker::run(&args),
@@ -186,18 +140,16 @@ pub fn main() -> ExitCode {
 }
 
 /// Reports a wrong command line, as it asks for.
-fn refuse(error: clap::Error, arguments: &[String]) -> Exit {
-    let is_json = arguments.iter().any(|argument| argument == "--format=json")
-        || arguments.windows(2).any(|pair| pair == ["--format", "json"]);
-    let ui = |draft| Ui::new(ui::Verbosity::Normal, false, draft);
+fn refuse(error: clap::Error) -> Exit {
+    let ui = Ui::new(ui::Verbosity::Normal, false, None);
     // It quotes arguments, which may hold anything.
-    ui(None).announce(error.render().to_string().trim_end());
-    if !is_json {
-        return Exit::Usage;
+    ui.announce(error.render().to_string().trim_end());
+    let words: Vec<String> =
+        std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
+    if let Some(draft) = Draft::asked_wrongly(&words, &command_line()) {
+        let document = draft.document(Exit::Usage, Some(&error.into()));
+        drop(ui.data(&ui::json_text(&document)));
     }
-    let draft = Draft::new(arguments);
-    let document = draft.document(Exit::Usage, Some(&error.into()));
-    drop(ui(Some(draft)).data(&ui::json_text(&document)));
     Exit::Usage
 }
 

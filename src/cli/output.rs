@@ -13,6 +13,7 @@ use kgen_settings::env;
 use super::{
     CommandError, Context,
     exit_codes::Exit,
+    schemas::Output,
     ui::{Ui, json_text},
 };
 
@@ -55,18 +56,23 @@ impl FileArgs {
 
     /// Prints a result, or writes it into the file; a page that is to be opened goes into a file in any
     /// case, `name` in the folder of temporary files unless one is named.
-    pub(crate) fn put(
+    pub(crate) fn put<T: Output>(
         &self,
         context: &Context,
-        text: &str,
+        data: &T,
         name: &str,
+        text: impl FnOnce() -> String,
     ) -> Result<(), CommandError> {
+        if let Some(draft) = context.ui.document() {
+            draft.set(data, self.output.clone());
+            return Ok(());
+        }
         let file = match (&self.output, self.open) {
-            (None, false) => return context.ui.data(text),
+            (None, false) => return context.ui.data(&text()),
             (None, true) => std::env::temp_dir().join(name),
             (Some(file), _) => file.clone(),
         };
-        write(&context.ui, &file, text)?;
+        write(&context.ui, &file, &text())?;
         if self.open {
             open(context, &file);
         }
@@ -76,10 +82,18 @@ impl FileArgs {
 
 /// Ends a command: prints its failure and its document; returns the exit code.
 #[must_use]
-pub(crate) fn end(ui: &Ui, mut ended: Result<Exit, CommandError>) -> Exit {
+pub(crate) fn end(ui: &Ui, ended: Result<Exit, CommandError>) -> Exit {
     if ui.document().is_some_and(|draft| !draft.claim()) {
-        return ended.unwrap_or_else(|error| error.kind);
+        // The document of a signal is on its way, and kgen ends with it.
+        loop {
+            std::thread::park();
+        }
     }
+    print(ui, ended)
+}
+
+/// Does that for the one who claimed the document.
+pub(super) fn print(ui: &Ui, mut ended: Result<Exit, CommandError>) -> Exit {
     if let (Ok(exit), Some(draft)) = (&ended, ui.document())
         && let Some(file) = draft.file()
     {

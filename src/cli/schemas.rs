@@ -46,7 +46,7 @@ outputs! {
     Vec<doctor::Item>: "doctor",
     (): "error",
     Evaluation: "eval",
-    experiment::PlannedRuns: "experiment-plan",
+    Vec<experiment::PlannedRun>: "experiment-plan",
     export::Exported: "export",
     Vec<import::Imported>: "import",
     Vec<list::BackendItem>: "list-backends",
@@ -90,6 +90,7 @@ fn schema<T: Output>() -> Schema {
     let mut schema = generator.into_root_schema_for::<Document<T>>();
     schema.insert("title".to_owned(), format!("kgen {}", T::SCHEMA).into());
     schema.insert("$id".to_owned(), format!("urn:kgen:{}:{}", T::SCHEMA, T::VERSION).into());
+    transform_strings(schema.as_object_mut().into_iter().flat_map(|object| object.values_mut()));
     if let Some(name) = schema.pointer_mut("/properties/schema").and_then(Value::as_object_mut) {
         name.remove("type");
         name.insert("const".to_owned(), json!(id::<T>()));
@@ -97,26 +98,35 @@ fn schema<T: Output>() -> Schema {
     schema
 }
 
-/// Finds the command of a command line that may be wrong, and the schema of its documents.
-pub(super) fn of_command_line(arguments: &[String]) -> (String, String) {
-    let commands = super::command_line();
-    let names = |argument: &&String| {
-        commands.get_subcommands().any(|command| command.get_name() == argument.as_str())
-    };
-    let command = arguments.iter().skip(1).find(names);
-    let has = |word: &str| arguments.iter().any(|argument| argument == word);
-    let name = match command.map_or("error", String::as_str) {
+/// Rewrites descriptions, which are comments of Rust, for readers of JSON.
+fn transform_strings<'a>(values: impl Iterator<Item = &'a mut Value>) {
+    for value in values {
+        match value {
+            Value::String(text) => {
+                *text = text.replace("[`", "`").replace("`]", "`").replace("`None`", "`null`");
+            }
+            Value::Object(object) => transform_strings(object.values_mut()),
+            Value::Array(items) => transform_strings(items.iter_mut()),
+            Value::Null | Value::Bool(_) | Value::Number(_) => {}
+        }
+    }
+}
+
+/// Returns the `schema` of a command's documents; `kind` is that of `list`.
+pub(super) fn of_command(command: &str, kind: Option<&str>, is_dry: bool) -> String {
+    let name = match command {
         "generate" | "resume" | "report" => "run",
         "profile" => "eval",
-        "experiment" if has("--dry-run") => "experiment-plan",
+        "experiment" if is_dry => "experiment-plan",
         "experiment" => "compare",
-        "list" if has("suites") => "list-suites",
-        "list" if has("runs") => "list-runs",
-        "list" if has("backends") => "list-backends",
-        "list" if has("devices") => "list-devices",
-        "list" => "list-ops",
+        "list" => match kind {
+            Some("suites") => "list-suites",
+            Some("runs") => "list-runs",
+            Some("backends") => "list-backends",
+            Some("devices") => "list-devices",
+            _ => "list-ops",
+        },
         command => command,
     };
-    let schema = OutputSchema::find(name).map_or_else(id::<()>, OutputSchema::id);
-    (command.cloned().unwrap_or_default(), schema)
+    OutputSchema::find(name).map_or_else(id::<()>, OutputSchema::id)
 }

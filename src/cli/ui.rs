@@ -3,7 +3,6 @@
 use std::{
     borrow::Cow,
     io::{self, IsTerminal, Write},
-    path::PathBuf,
 };
 
 use console::Term;
@@ -72,11 +71,6 @@ impl Ui {
         self.err
     }
 
-    /// Returns whether a JSON document is asked for.
-    pub(crate) const fn is_json(&self) -> bool {
-        self.document.is_some()
-    }
-
     /// Prints the result of a command to standard output: as text, or at the end as the data of a
     /// document.
     ///
@@ -93,30 +87,16 @@ impl Ui {
                 document.set(data, None);
                 Ok(())
             }
-            None => self.data(&text()),
-        }
-    }
-
-    /// Takes the result of a command for a document that goes into a file, where one is asked for.
-    pub(crate) fn result_into<T: Output>(&self, data: &T, file: Option<PathBuf>) {
-        if let Some(document) = &self.document {
-            document.set(data, file);
+            None => match text() {
+                text if text.is_empty() => Ok(()),
+                text => self.data(&text),
+            },
         }
     }
 
     /// Returns the document that is asked for.
     pub(crate) const fn document(&self) -> Option<&Draft> {
         self.document.as_ref()
-    }
-
-    /// Prints text for people to standard output, a line end added; long lines are broken between words
-    /// on a terminal.
-    ///
-    /// # Errors
-    ///
-    /// As [`Self::data`].
-    pub(crate) fn text(&self, text: &str) -> Result<(), CommandError> {
-        self.data(&self.out.wrap(text))
     }
 
     /// Prints data to standard output, a line end added.
@@ -152,11 +132,16 @@ impl Ui {
 
     /// Prints a warning to standard error.
     pub(crate) fn warn(&self, text: &str) {
-        if let Some(document) = &self.document {
-            document.warn(text);
-        }
+        self.keep_warning(text);
         if self.verbosity >= Verbosity::Normal {
             self.line(&format!("{} {text}", self.err.paint(Tone::Open, "warning:")));
+        }
+    }
+
+    /// Puts a warning into the document that is asked for.
+    pub(crate) fn keep_warning(&self, text: &str) {
+        if let Some(document) = &self.document {
+            document.warn(text);
         }
     }
 

@@ -82,6 +82,7 @@ fn the_docs_have_the_schemas_that_kgen_has() {
         if std::env::var_os("KGEN_UPDATE_DOCS").is_some_and(|value| value == "1") {
             fs::write(&file, &text).unwrap();
         }
+        assert!(!text.contains("[`") && !text.contains("`None`"), "{name}: links of Rust");
         let there = fs::read_to_string(&file).unwrap_or_default();
         let update = "KGEN_UPDATE_DOCS=1 cargo test --test it documents::";
         assert!(there == text, "docs/schemas/{name}.json is stale: {update}");
@@ -129,6 +130,17 @@ fn commands_that_judge_nothing_print_documents() {
 }
 
 #[test]
+fn the_selftest_prints_a_document() {
+    let folder = tempfile::tempdir().unwrap();
+    let args = ["selftest", "--judge", "--only", "unary/zeros/relu/f32"];
+    let judge = &prints(folder.path(), &args, 0)["data"]["judge"];
+    assert_eq!(
+        (&judge["total"]["n_controls"], &judge["rows"][0]["end"]),
+        (&1.into(), &"right".into())
+    );
+}
+
+#[test]
 fn an_evaluation_is_a_document_whatever_its_verdict() {
     let folder = tempfile::tempdir().unwrap();
     let at = folder.path();
@@ -162,6 +174,11 @@ fn a_run_and_all_that_reads_it_print_documents() {
     let exported = prints(at, &["export", "r", "--op", "relu", "--to", "torch"], 0);
     assert_eq!(exported["data"]["modules"][0]["file"], "relu.py");
     assert!(at.join("relu.py").is_file());
+    let to_stdout = prints(at, &["export", "r", "--op", "relu", "--to", "torch", "-o", "-"], 2);
+    assert!(to_stdout["error"]["message"].as_str().unwrap().contains("standard output"));
+    // Results are not lost with the file that they were to be in.
+    let lost = prints(at, &["report", "r", "--output", "no/such/folder.json"], 3);
+    assert_eq!((&lost["error"]["kind"], &lost["data"]["run"]), (&"config".into(), &"r".into()));
     // One that is torn is read as far as it goes.
     fs::write(at.join("generated_kernels/r/relu/metadata.json"), "{").unwrap();
     fs::create_dir(at.join("generated_kernels/empty")).unwrap();
@@ -200,7 +217,6 @@ fn a_failure_is_a_document_too() {
         (&["frobnicate"], 2, "usage", "error", "frobnicate"),
         (&["list", "--config", "bad.toml"], 3, "config", "list-ops", "max_atempts"),
         (&["selftest", "--timing"], 5, "device", "selftest", "GPU"),
-        (&["export", "r", "--op", "relu", "--to", "torch", "-o", "-"], 3, "config", "export", "r"),
     ] {
         let document = prints(at, args, code);
         let error = &document["error"];

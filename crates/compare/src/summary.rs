@@ -22,7 +22,7 @@ pub const FACTORS: [f64; 4] = [0.8, 1.0, 1.5, 2.0];
 /// Several arms beside each other.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Comparison {
-    /// [`FORMAT`].
+    /// Version of this value, in files that hold it alone.
     pub format: u32,
     /// How the numbers were made, in sentences.
     pub method: Vec<String>,
@@ -45,7 +45,7 @@ pub struct Comparison {
 pub struct Estimate {
     /// The number.
     pub value: f64,
-    /// Lower end; `None` where fewer than [`crate::MIN_OPS`] ops carry it.
+    /// Lower end; `None` where fewer than 5 ops carry it.
     pub low: Option<f64>,
     /// Upper end.
     pub high: Option<f64>,

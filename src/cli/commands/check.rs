@@ -1,6 +1,6 @@
 //! `kgen check`: damaged and lost files of a run.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use clap::Args;
 use kgen_settings::Overrides;
@@ -31,7 +31,7 @@ pub(crate) struct CheckArgs {
     #[command(flatten)]
     output: OutputArgs,
     #[command(flatten)]
-    pub(crate) format: FormatArgs,
+    format: FormatArgs,
 }
 
 pub(crate) fn run(context: &Context, args: &CheckArgs) -> Result<Exit, CommandError> {
@@ -48,9 +48,7 @@ pub(crate) fn run(context: &Context, args: &CheckArgs) -> Result<Exit, CommandEr
         let lines: Vec<&str> = reports.iter().map(|report| report.description.as_str()).collect();
         lines.join("\n")
     };
-    if context.ui.is_json() || !found.is_empty() {
-        context.ui.result(&reports, lines)?;
-    }
+    context.ui.result(&reports, lines)?;
     let n_lasting = found.iter().filter(|problem| !problem.can_be_mended()).count();
     let n = plural(found.len(), "file");
     let dir = dir.display();
@@ -82,18 +80,18 @@ pub(super) fn warn_of_damage(ui: &Ui, dir: &Path) {
 /// A damaged or lost file.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct FileReport {
-    path: PathBuf,
+    path: String,
     problem: String,
-    /// Both in words.
+    /// File, problem and remedy in words.
     description: String,
-    /// Whether it can be rebuilt from other files; if not, a repair sets it aside.
+    /// Whether a repair rebuilds it or sets it aside; if not, nothing can be done.
     can_be_mended: bool,
 }
 
 impl FileReport {
     fn of(problem: &FileProblem) -> Self {
         Self {
-            path: problem.path.clone(),
+            path: problem.path.display().to_string(),
             problem: problem.problem.clone(),
             description: problem.describe(),
             can_be_mended: problem.can_be_mended(),

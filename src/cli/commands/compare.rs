@@ -32,7 +32,7 @@ pub(crate) struct CompareArgs {
     each_run: bool,
     /// Print tables for people, CSV with a number per line, JSON, or one page for a browser
     #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
-    pub(crate) format: CompareFormat,
+    format: CompareFormat,
     #[command(flatten)]
     file: FileArgs,
     #[command(flatten)]
@@ -61,11 +61,8 @@ pub(crate) fn run(context: &Context, args: &CompareArgs) -> Result<Exit, Command
     let to_file = args.file.output.is_some();
     let screen = if to_file { Screen::FILE } else { context.ui.screen() };
     let compared = Compared::of(&runs, grouping, detail)?;
-    if format == CompareFormat::Json {
-        context.ui.result_into(compared.comparison(), args.file.output.clone());
-    } else {
-        args.file.put(context, &compared.text(format, screen), "kgen-compare.html")?;
-    }
+    let text = || compared.text(format, screen);
+    args.file.put(context, compared.comparison(), "kgen-compare.html", text)?;
     Ok(Exit::Ok)
 }
 

@@ -36,7 +36,7 @@ pub(crate) struct DoctorArgs {
     #[command(flatten)]
     python: PythonArgs,
     #[command(flatten)]
-    pub(crate) format: FormatArgs,
+    format: FormatArgs,
 }
 
 /// How something stands.

@@ -63,7 +63,7 @@ pub(crate) struct EvalArgs {
     #[arg(long, help_heading = "Device")]
     counters: bool,
     #[command(flatten)]
-    pub(crate) format: FormatArgs,
+    format: FormatArgs,
 }
 
 pub(crate) fn run(context: &Context, args: &EvalArgs) -> Result<Exit, CommandError> {

@@ -40,7 +40,7 @@ pub(crate) struct ExperimentArgs {
     yes: bool,
     /// Print the comparison as compare does; all of these are written into the folder too
     #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
-    pub(crate) format: CompareFormat,
+    format: CompareFormat,
     #[command(flatten)]
     budget: BudgetArgs,
     #[command(flatten)]
@@ -96,13 +96,9 @@ pub(crate) fn run(context: &Context, args: &ExperimentArgs) -> Result<Exit, Comm
     execute::run(context, plan, args.format)
 }
 
-/// The runs of an experiment, in their order.
+/// A run of an experiment.
 #[derive(Debug, Serialize, JsonSchema)]
-#[serde(transparent)]
-pub(crate) struct PlannedRuns(Vec<PlannedRun>);
-
-#[derive(Debug, Serialize, JsonSchema)]
-struct PlannedRun {
+pub(crate) struct PlannedRun {
     /// Its ID, below the experiment's folder.
     run: RunId,
     /// The model; `null` where the settings name none.
@@ -145,7 +141,9 @@ impl PlannedState {
 }
 
 /// Lists the runs and how they stand, as a table and as data.
-fn listing(plan: &expand::ExpandedExperiment) -> Result<(TextTable, PlannedRuns), CommandError> {
+fn listing(
+    plan: &expand::ExpandedExperiment,
+) -> Result<(TextTable, Vec<PlannedRun>), CommandError> {
     let mut runs = Vec::new();
     let mut table = TextTable::new(&["run", "model", "strategy", "feedback", ">seed", "state"]);
     for cell in &plan.cells {
@@ -169,5 +167,5 @@ fn listing(plan: &expand::ExpandedExperiment) -> Result<(TextTable, PlannedRuns)
             state.text().to_owned(),
         ]);
     }
-    Ok((table, PlannedRuns(runs)))
+    Ok((table, runs))
 }

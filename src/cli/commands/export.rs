@@ -49,7 +49,7 @@ pub(crate) struct ExportArgs {
     #[command(flatten)]
     runs: OutputArgs,
     #[command(flatten)]
-    pub(crate) format: FormatArgs,
+    format: FormatArgs,
 }
 
 /// The modules that were written.
@@ -64,7 +64,7 @@ pub(crate) struct Exported {
 /// A Python module with a kernel.
 #[derive(Debug, Serialize, JsonSchema)]
 struct ExportedModule {
-    file: PathBuf,
+    file: String,
     op: String,
     /// Number of the attempt that the kernel comes from.
     attempt: u32,
@@ -95,7 +95,7 @@ pub(crate) fn run(context: &Context, args: &ExportArgs) -> Result<Exit, CommandE
     let path =
         args.output.clone().unwrap_or_else(|| PathBuf::from(format!("{}.py", module_name(op))));
     if path == Path::new("-") {
-        if context.ui.is_json() {
+        if context.ui.document().is_some() {
             let message = "standard output has the JSON document, and cannot have the module too";
             return Err(CommandError::usage(message).hint("-o names a file for the module"));
         }
@@ -106,17 +106,16 @@ pub(crate) fn run(context: &Context, args: &ExportArgs) -> Result<Exit, CommandE
         context.ui.data(module.text.trim_end())?;
         return Ok(Exit::Ok);
     }
-    let mut modules = Vec::new();
+    let mut exported = Exported { run: run.info().run_id.clone(), modules: Vec::new() };
     if let Some(backward) = backward {
         let beside = path.with_file_name(format!("{}.py", module_name(backward)));
-        modules.push(Module::make(context, &run, backward, None, None)?.write(context, &beside)?);
+        Module::make(context, &run, backward, None, None)?.write(
+            context,
+            &beside,
+            &mut exported,
+        )?;
     }
-    modules.push(module.write(context, &path)?);
-    let exported = Exported { run: run.info().run_id.clone(), modules };
-    context.ui.result(&exported, || {
-        let files = exported.modules.iter().map(|module| module.file.display().to_string());
-        files.collect::<Vec<_>>().join("\n")
-    })?;
+    module.write(context, &path, &mut exported)?;
     if args.output.is_none() && shadows(&op.folder()) {
         context
             .ui
@@ -171,7 +170,12 @@ impl Module {
     }
 
     /// Writes the module, never over a file that is something else, and says so.
-    fn write(self, context: &Context, path: &Path) -> Result<ExportedModule, CommandError> {
+    fn write(
+        self,
+        context: &Context,
+        path: &Path,
+        exported: &mut Exported,
+    ) -> Result<(), CommandError> {
         let file = path.display();
         match fs::read(path) {
             Ok(there) if !there.starts_with(FIRST_LINE.as_bytes()) => {
@@ -182,6 +186,14 @@ impl Module {
         }
         fs::write(path, &self.text)
             .map_err(|error| CommandError::config(format!("cannot write {file}: {error}")))?;
+        exported.modules.push(ExportedModule {
+            file: file.to_string(),
+            op: self.id.op.0,
+            attempt: self.id.number,
+            level: self.level,
+            n_cases: self.n_checked,
+        });
+        context.ui.result(exported, || file.to_string())?;
         let check = match self.n_checked {
             _ if self.of_module => {
                 format!("`python {file}` compares it with the original module on a GPU")
@@ -193,13 +205,7 @@ impl Module {
             ),
         };
         context.ui.note(&format!("{}; {check}", self.kernel));
-        Ok(ExportedModule {
-            file: path.to_owned(),
-            op: self.id.op.0,
-            attempt: self.id.number,
-            level: self.level,
-            n_cases: self.n_checked,
-        })
+        Ok(())
     }
 }
 

@@ -35,7 +35,7 @@ pub(crate) struct GenerateArgs {
     #[arg(long, help_heading = "Device")]
     profile: bool,
     #[command(flatten)]
-    pub(crate) format: FormatArgs,
+    format: FormatArgs,
 }
 
 impl GenerateArgs {

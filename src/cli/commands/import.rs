@@ -89,7 +89,7 @@ struct Output {
 pub(crate) struct Imported {
     name: String,
     /// Its file; `null` where no problem could be imported.
-    file: Option<PathBuf>,
+    file: Option<String>,
     problems: Vec<Problem>,
     /// Problems that could not be imported, with the reason.
     failed: Vec<String>,
@@ -99,7 +99,7 @@ pub(crate) struct Imported {
 #[derive(Debug, Serialize, JsonSchema)]
 struct Problem {
     op: String,
-    file: PathBuf,
+    file: String,
     /// How it was checked, and which sizes of it are drawn; empty where that is not known.
     notes: String,
 }
@@ -116,18 +116,6 @@ struct Common {
     python_reference: bool,
     #[command(flatten)]
     python: PythonArgs,
-}
-
-impl ImportArgs {
-    pub(crate) const fn format(&self) -> &FormatArgs {
-        let output = match &self.kind {
-            ImportKind::Kernelbench { common, .. }
-            | ImportKind::Module { common, .. }
-            | ImportKind::Function { common, .. } => &common.output,
-            ImportKind::FlashinferBench { output, .. } => output,
-        };
-        &output.format
-    }
 }
 
 impl Common {
@@ -154,7 +142,9 @@ pub(crate) fn run(context: &Context, args: &ImportArgs) -> Result<Exit, CommandE
             (vec![function_job(function, inputs, common)?], common)
         }
         ImportKind::FlashinferBench { dir, output } => {
-            return print(context, vec![flashinfer::run(context, dir, &output.output)?]);
+            let suites = vec![flashinfer::run(context, dir, &output.output)?];
+            print(context, &suites)?;
+            return Ok(exit(&suites));
         }
     };
     let mut flags = Overrides::default();
@@ -163,31 +153,32 @@ pub(crate) fn run(context: &Context, args: &ImportArgs) -> Result<Exit, CommandE
     let python = python::find(settings.python.path.as_deref())?;
     let folder = &common.output.output;
     fs::create_dir_all(folder).map_err(|error| unwritable(folder, &error))?;
-    let imported = jobs.iter().map(|job| import(context, job, &python.path, folder));
-    print(context, imported.collect::<Result<_, _>>()?)
+    let mut suites = Vec::new();
+    for job in &jobs {
+        suites.push(import(context, job, &python.path, folder)?);
+        print(context, &suites)?;
+    }
+    Ok(exit(&suites))
 }
 
-/// Prints the suites; says how many problems were imported.
-fn print(context: &Context, suites: Vec<Imported>) -> Result<Exit, CommandError> {
-    let files: Vec<String> = suites
-        .iter()
-        .filter_map(|suite| Some(suite.file.as_ref()?.display().to_string()))
-        .collect();
-    if context.ui.is_json() || !files.is_empty() {
-        context.ui.result(&suites, || files.join("\n"))?;
-    }
-    let n_failed: usize = suites.iter().map(|suite| suite.failed.len()).sum();
-    let failed = if n_failed > 0 { format!(", {n_failed} not") } else { String::new() };
-    let problems: Vec<&Problem> = suites.iter().flat_map(|suite| &suite.problems).collect();
+/// Prints the last of the suites, and says how many problems of it were imported.
+fn print(context: &Context, suites: &Vec<Imported>) -> Result<(), CommandError> {
+    let Some(Imported { file, problems, failed, .. }) = suites.last() else { return Ok(()) };
+    context.ui.result(suites, || file.clone().unwrap_or_default())?;
+    let failed = if failed.is_empty() { String::new() } else { format!(", {} not", failed.len()) };
     context.ui.announce(&format!("{} imported{failed}", plural(problems.len(), "problem")));
     if let [Problem { file, .. }] = problems.as_slice() {
         context.ui.note(&format!(
-            "`kgen show --op-file {0} --prompt` prints the task, `kgen eval FILE.cu --op-file {0}` \
-             evaluates a kernel",
-            file.display()
+            "`kgen show --op-file {file} --prompt` prints the task, `kgen eval FILE.cu --op-file {file}` \
+             evaluates a kernel"
         ));
     }
-    Ok(if n_failed == 0 { Exit::Ok } else { Exit::NotSolved })
+    Ok(())
+}
+
+fn exit(suites: &[Imported]) -> Exit {
+    let is_whole = suites.iter().all(|suite| suite.failed.is_empty());
+    if is_whole { Exit::Ok } else { Exit::NotSolved }
 }
 
 fn unwritable(path: &Path, error: &std::io::Error) -> CommandError {
@@ -311,7 +302,7 @@ fn import(
                 let path = folder.join(format!("{name}.toml"));
                 fs::write(&path, &imported.text).map_err(|error| unwritable(&path, &error))?;
                 context.ui.note(&format!("{}: {said}", path.display()));
-                problems.push(Problem { op: name, file: path, notes: said });
+                problems.push(Problem { op: name, file: path.display().to_string(), notes: said });
             }
             Err((line, reason)) => {
                 let line = line.map_or(String::new(), |line| format!(", line {line}"));
@@ -341,7 +332,7 @@ fn write_suite(
         let ops: Vec<String> = problems.iter().map(|problem| problem.op.clone()).collect();
         let text = kgen_import::suite(&name, description, &ops);
         fs::write(&path, text).map_err(|error| unwritable(&path, &error))?;
-        file = Some(path);
+        file = Some(path.display().to_string());
     }
     Ok(Imported { name, file, problems, failed })
 }

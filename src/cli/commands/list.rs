@@ -51,7 +51,7 @@ pub(crate) struct ListArgs {
     #[command(flatten)]
     python: PythonArgs,
     #[command(flatten)]
-    pub(crate) format: FormatArgs,
+    format: FormatArgs,
 }
 
 /// The kinds of things to list.
@@ -339,12 +339,20 @@ fn runs(settings: &Settings) -> Result<Listing<RunItem>, CommandError> {
     Ok(listing)
 }
 
+#[derive(Debug, Clone, Copy, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+enum BackendKind {
+    /// Of `kgen run`.
+    Backend,
+    /// Of `kgen generate`.
+    Provider,
+}
+
 /// A backend of `kgen run`, or a provider of `kgen generate`.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct BackendItem {
     name: String,
-    /// `backend` or `provider`.
-    kind: String,
+    kind: BackendKind,
     /// Whether it can be used here, in words.
     state: String,
     description: String,
@@ -355,12 +363,16 @@ pub(crate) struct BackendItem {
 fn backends(context: &Context, settings: &Settings) -> Listing<BackendItem> {
     let mut listing =
         Listing::new(&["name", "kind", "state", "what it is"], &[("what it is", 24), ("kind", 0)]);
-    let mut add = |name: &str, kind: &str, state: &str, what: &str, base_url: Option<String>| {
-        let cells = [name, kind, state, what].map(str::to_owned);
-        let [name, kind, state, description] = cells.clone();
-        let item = BackendItem { name, kind, state, description, base_url };
-        listing.add(cells.to_vec(), item);
-    };
+    let mut add =
+        |name: &str, kind: BackendKind, state: &str, what: &str, base_url: Option<String>| {
+            let kind_name = match kind {
+                BackendKind::Backend => "backend",
+                BackendKind::Provider => "provider",
+            };
+            let cells = [name, kind_name, state, what].map(str::to_owned);
+            let [name, _, state, description] = cells.clone();
+            listing.add(cells.to_vec(), BackendItem { name, kind, state, description, base_url });
+        };
     let python = python::find(settings.python.path.as_deref());
     for backend in Backend::ALL {
         let state = match backend {
@@ -369,10 +381,10 @@ fn backends(context: &Context, settings: &Settings) -> Listing<BackendItem> {
                 "-".to_owned()
             }
         };
-        add(backend.name(), "backend", &state, backend.description(), None);
+        add(backend.name(), BackendKind::Backend, &state, backend.description(), None);
     }
     for known in providers::known(settings) {
-        add(&known.name, "provider", &known.state, &known.what, known.base_url);
+        add(&known.name, BackendKind::Provider, &known.state, &known.what, known.base_url);
     }
     match python {
         Ok(found) => context.ui.note(&found.to_string()),

@@ -15,7 +15,7 @@ use crate::cli::{CommandError, Context, exit_codes::Exit, machine};
 #[derive(Debug, Args)]
 pub(crate) struct ProfileArgs {
     #[command(flatten)]
-    pub(crate) eval: EvalArgs,
+    eval: EvalArgs,
     /// Case to profile: its name, or a part of its arguments; the largest without it
     #[arg(long, value_name = "TEXT", help_heading = "Profile")]
     case: Option<String>,

@@ -39,12 +39,6 @@ enum ReportFormat {
     Html,
 }
 
-impl ReportArgs {
-    pub(crate) fn is_json(&self) -> bool {
-        self.format == ReportFormat::Json
-    }
-}
-
 pub(crate) fn run(context: &Context, args: &ReportArgs) -> Result<Exit, CommandError> {
     let mut flags = Overrides::default();
     args.output.add_to(&mut flags);
@@ -56,34 +50,24 @@ pub(crate) fn run(context: &Context, args: &ReportArgs) -> Result<Exit, CommandE
     let summary = report::summarise(&run)?;
     let text = match format {
         ReportFormat::Html => report::page(&run)?,
-        ReportFormat::Json => {
-            context.ui.result_into(&summary, args.file.output.clone());
-            return Ok(exit(&summary));
-        }
         ReportFormat::KernelBench => eval_results(context, &run, &summary)?,
+        ReportFormat::Json => String::new(),
         ReportFormat::Table => {
             let to_file = args.file.output.is_some();
             let screen = if to_file { Screen::FILE } else { context.ui.screen() };
             let result = report::result_lines(&summary).join("\n");
-            format!("{result}\n\n{}", report::tables(&summary, screen))
+            screen.wrap(&format!("{result}\n\n{}", report::tables(&summary, screen)))
         }
     };
-    if format == ReportFormat::Table && args.file.output.is_none() {
-        context.ui.text(&text)?;
-    } else {
-        args.file.put(context, &text, &format!("kgen-{}.html", run.info().run_id))?;
-    }
+    args.file.put(context, &summary, &format!("kgen-{}.html", run.info().run_id), || text)?;
     if format == ReportFormat::Table
         && let Some(spend) = report::spend_line(&summary)
     {
         context.ui.note(&spend);
     }
     // A page that was made is no statement on the kernels.
-    Ok(if format == ReportFormat::Html { Exit::Ok } else { exit(&summary) })
-}
-
-fn exit(summary: &Summary) -> Exit {
-    if summary.all_passed() { Exit::Ok } else { Exit::NotSolved }
+    let is_ok = format == ReportFormat::Html || summary.all_passed();
+    Ok(if is_ok { Exit::Ok } else { Exit::NotSolved })
 }
 
 fn eval_results(context: &Context, run: &Run, summary: &Summary) -> Result<String, CommandError> {

@@ -36,7 +36,7 @@ pub(crate) struct ResumeArgs {
     #[command(flatten)]
     python: PythonArgs,
     #[command(flatten)]
-    pub(crate) format: FormatArgs,
+    format: FormatArgs,
 }
 
 pub(crate) fn run(context: &Context, args: &ResumeArgs) -> Result<Exit, CommandError> {

@@ -34,7 +34,7 @@ pub(crate) struct RunCommandArgs {
     #[arg(long, value_name = "DIR", help_heading = "Selection")]
     kernels_dir: Option<String>,
     #[command(flatten)]
-    pub(crate) generate: GenerateArgs,
+    generate: GenerateArgs,
 }
 
 impl RunCommandArgs {

@@ -58,14 +58,14 @@ pub(crate) struct SelftestArgs {
     #[command(flatten)]
     nvrtc: NvrtcArgs,
     #[command(flatten)]
-    pub(crate) format: FormatArgs,
+    format: FormatArgs,
 }
 
 /// Verdicts on known kernels, and times of them.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct Proofs {
     judge: Option<JudgeProof>,
-    /// `null` where it was not asked for, or there is no GPU.
+    /// `null` where it was not asked for, there is no GPU, or the judge failed.
     timing: Option<timing::Page>,
 }
 

@@ -1,7 +1,5 @@
 //! `kgen setup`: installs NVRTC into kgen's cache.
 
-use std::path::PathBuf;
-
 use clap::Args;
 use kgen_settings::Overrides;
 use schemars::JsonSchema;
@@ -20,7 +18,7 @@ pub(crate) struct SetupArgs {
     #[command(flatten)]
     nvrtc: NvrtcArgs,
     #[command(flatten)]
-    pub(crate) format: FormatArgs,
+    format: FormatArgs,
 }
 
 /// The NVRTC that kgen uses.
@@ -29,7 +27,7 @@ pub(crate) struct Installed {
     /// Version, for example `13.0`.
     version: String,
     /// The library.
-    path: PathBuf,
+    path: String,
     /// Where it was found.
     found_by: String,
 }
@@ -41,12 +39,12 @@ pub(crate) fn run(context: &Context, args: &SetupArgs) -> Result<Exit, CommandEr
     let toolchain = machine::toolchain(&context.ui, &settings.nvrtc)?;
     let installed = Installed {
         version: format!("{}.{}", toolchain.version.0, toolchain.version.1),
-        path: toolchain.nvrtc.clone(),
+        path: toolchain.nvrtc.display().to_string(),
         found_by: toolchain.found_by.to_string(),
     };
     context.ui.result(&installed, || {
         let Installed { version, path, found_by } = &installed;
-        format!("NVRTC {version} at {} (found by {found_by})", path.display())
+        format!("NVRTC {version} at {path} (found by {found_by})")
     })?;
     Ok(Exit::Ok)
 }

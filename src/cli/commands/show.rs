@@ -46,7 +46,7 @@ pub(crate) struct ShowArgs {
     #[arg(long, value_name = "N")]
     prompt_tokens: Option<i64>,
     #[command(flatten)]
-    pub(crate) format: FormatArgs,
+    format: FormatArgs,
 }
 
 /// The request of a prompt: the first kernel, an analysis of a correct one (`--planner`), a kernel

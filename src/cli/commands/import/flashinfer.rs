@@ -39,8 +39,8 @@ pub(super) fn run(context: &Context, dir: &Path, output: &Path) -> Result<Import
                 let path = output.join(format!("{}.toml", op.name));
                 fs::write(&path, text).map_err(|error| unwritable(&path, &error))?;
                 context.ui.note(&format!("{}", path.display()));
-                let (op, notes) = (op.name.clone(), String::new());
-                problems.push(Problem { op, file: path, notes });
+                let (op, file) = (op.name.clone(), path.display().to_string());
+                problems.push(Problem { op, file, notes: String::new() });
             }
             Err(error) => {
                 let message = format!("{}: {error}", file.display());
