@@ -1,6 +1,7 @@
 //! SIGINT, SIGTERM and SIGHUP: the first one keeps replies that come soon, the second drops them.
 
 use std::{
+    io,
     sync::{Arc, OnceLock},
     thread,
 };
@@ -34,16 +35,18 @@ impl SignalListener {
     pub(crate) fn new(ui: Ui, stop: ShutdownHandle, calls_wait: bool) -> Self {
         let first = Arc::new(OnceLock::new());
         let seen = Arc::clone(&first);
+        if let Some(draft) = ui.document() {
+            draft.leave_signals();
+        }
         let task = tokio::spawn(async move {
-            let kinds = [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()];
-            let [Ok(mut interrupt), Ok(mut terminate), Ok(mut hangup)] = kinds.map(signal) else {
+            let Ok(mut signals) = Signals::new() else {
                 ui.warn("signals cannot be caught: Ctrl-C ends kgen at once");
                 return;
             };
             let mut deadline = None;
             loop {
                 let exit = tokio::select! {
-                    exit = next(&mut interrupt, &mut terminate, &mut hangup) => exit,
+                    exit = signals.next() => exit,
                     () = until(deadline) => {
                         stop.raise(Shutdown::Immediate);
                         deadline = None;
@@ -85,24 +88,26 @@ impl Drop for SignalListener {
     }
 }
 
-/// Ends kgen on the first signal, with the document that is asked for. Nothing is to be stored: what a
-/// worker leaves is ended with it.
+/// Ends kgen on a signal, with its document where one is asked for; a run listens itself, once it is one.
 pub(crate) fn end_on_signal(ui: &Ui) {
+    let Some(draft) = ui.document().cloned() else { return };
     let ui = ui.clone();
     thread::spawn(move || {
         let Ok(runtime) = Builder::new_current_thread().enable_io().build() else { return };
-        let first = runtime.block_on(async {
-            let kinds = [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()];
-            let [Ok(mut interrupt), Ok(mut terminate), Ok(mut hangup)] = kinds.map(signal) else {
-                return None;
-            };
-            Some(next(&mut interrupt, &mut terminate, &mut hangup).await)
+        runtime.block_on(async {
+            let Ok(mut signals) = Signals::new() else { return };
+            loop {
+                let exit = signals.next().await;
+                if draft.is_run() {
+                    continue;
+                }
+                // Where the document is being written, the next signal ends kgen.
+                let exit =
+                    if draft.claim() { output::print(&ui, Ok(exit)) } else { signals.next().await };
+                #[expect(clippy::exit, reason = "the command itself is busy")]
+                std::process::exit(exit.code().into());
+            }
         });
-        if let Some(exit) = first {
-            let exit = output::end(&ui, Ok(exit));
-            #[expect(clippy::exit, reason = "the command itself is busy")]
-            std::process::exit(exit.code().into());
-        }
     });
 }
 
@@ -114,11 +119,47 @@ async fn until(deadline: Option<Instant>) {
     }
 }
 
-async fn next(interrupt: &mut Signal, terminate: &mut Signal, hangup: &mut Signal) -> Exit {
-    tokio::select! {
-        _ = interrupt.recv() => Exit::Interrupted,
-        _ = terminate.recv() => Exit::Terminated,
-        // The terminal is gone.
-        _ = hangup.recv() => Exit::Terminated,
+/// The signals that end kgen, but for those that it was started to ignore, as `nohup` does.
+struct Signals {
+    interrupt: Option<Signal>,
+    terminate: Option<Signal>,
+    hangup: Option<Signal>,
+}
+
+impl Signals {
+    fn new() -> io::Result<Self> {
+        let ignored = ignored();
+        let listen = |kind: SignalKind| match ignored >> (kind.as_raw_value() - 1) & 1 {
+            0 => signal(kind).map(Some),
+            _ => Ok(None),
+        };
+        Ok(Self {
+            interrupt: listen(SignalKind::interrupt())?,
+            terminate: listen(SignalKind::terminate())?,
+            hangup: listen(SignalKind::hangup())?,
+        })
     }
+
+    async fn next(&mut self) -> Exit {
+        tokio::select! {
+            () = came(&mut self.interrupt) => Exit::Interrupted,
+            () = came(&mut self.terminate) => Exit::Terminated,
+            // The terminal is gone.
+            () = came(&mut self.hangup) => Exit::Terminated,
+        }
+    }
+}
+
+async fn came(signal: &mut Option<Signal>) {
+    match signal {
+        Some(signal) => _ = signal.recv().await,
+        None => std::future::pending().await,
+    }
+}
+
+/// Returns the signals that this process ignores, a bit each from the lowest: 1 is the first.
+fn ignored() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or_default()
 }

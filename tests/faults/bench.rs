@@ -90,12 +90,16 @@ impl Bench {
         self
     }
 
+    pub(crate) fn command(&self, args: &[&str]) -> Command {
+        self.program(env!("CARGO_BIN_EXE_kgen"), args)
+    }
+
     #[expect(
         clippy::disallowed_methods,
         reason = "the test signals kgen, so it must have its process"
     )]
-    pub(crate) fn command(&self, args: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_kgen"));
+    fn program(&self, name: &str, args: &[&str]) -> Command {
+        let mut command = Command::new(name);
         let (out, err) = (self.path().join("out"), self.path().join("err"));
         command.current_dir(self.path()).args(args).env_clear();
         command.env("HOME", self.path()).env("KGEN_CACHE_DIR", cache());
@@ -113,6 +117,13 @@ impl Bench {
 
     pub(crate) fn start(&self, args: &[&str]) -> Running<'_> {
         Running { bench: self, child: self.command(args).spawn().unwrap() }
+    }
+
+    /// Starts a command as `nohup` does.
+    pub(crate) fn start_without_hangup(&self, args: &[&str]) -> Running<'_> {
+        let script = "trap '' HUP; exec \"$0\" \"$@\"";
+        let args = [&["-c", script, env!("CARGO_BIN_EXE_kgen")], args].concat();
+        Running { bench: self, child: self.program("sh", &args).spawn().unwrap() }
     }
 
     /// Runs a command to its end.

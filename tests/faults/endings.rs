@@ -39,6 +39,39 @@ const STATES: &[State] = &[
 ];
 
 #[test]
+fn a_hangup_that_kgen_was_started_to_ignore_is_ignored() {
+    let late = |prompt: &str| Answer::Late(Duration::from_secs(1), right(prompt));
+    let server = Server::start(move |_, prompt| late(prompt));
+    let bench = Bench::new();
+    let args = Bench::generate(&server, "twice");
+    let mut running = bench.start_without_hangup(&strs(&args));
+    running.until("a request", || server.n_requests() > 0);
+    running.signal(Signal::SIGHUP);
+    let ended = running.end();
+    assert_eq!(ended.code, Some(0), "{}", ended.said());
+}
+
+#[test]
+fn a_signal_ends_commands_that_are_no_run_with_their_document() {
+    for (signal, code) in [(Signal::SIGINT, 130), (Signal::SIGTERM, 143), (Signal::SIGHUP, 143)] {
+        let bench = Bench::new();
+        let mut running = bench.start(&["selftest", "--judge", "--format", "json"]);
+        let err = bench.path().join("err");
+        let judges = || fs::read_to_string(&err).unwrap().contains("controls and variants on");
+        running.until("the judge", judges);
+        running.signal(signal);
+        let ended = running.end();
+        assert_eq!(ended.code, Some(code), "{}", ended.said());
+        let document: serde_json::Value = serde_json::from_str(&ended.out).unwrap();
+        assert_eq!(
+            (&document["exit_code"], &document["command"]),
+            (&code.into(), &"selftest".into())
+        );
+        assert!(document["data"].is_null() && document["error"].is_null(), "{document}");
+    }
+}
+
+#[test]
 fn a_signal_ends_every_wait_and_nothing_more_is_sent() {
     let signals = [(Signal::SIGINT, 130), (Signal::SIGTERM, 143), (Signal::SIGHUP, 143)];
     for (what, answer, settings, n_signals) in STATES {

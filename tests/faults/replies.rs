@@ -111,6 +111,20 @@ fn token_counts_that_cannot_be_are_no_reason_to_stop() {
 }
 
 #[test]
+fn a_stream_without_end_is_given_up() {
+    let server = Server::start(|_, _| {
+        let event = json!({ "choices": [{ "delta": { "content": "x".repeat(8000) } }] });
+        let body = format!("data: {event}\n\n").repeat(9000);
+        let events = [("content-type", "text/event-stream")];
+        Answer::Bytes(response(200, &events, body.as_bytes()))
+    });
+    let bench = Bench::new().env("KGEN_LLM_RETRIES", "0");
+    let ended = bench.kgen(&strs(&Bench::generate(&server, "twice")));
+    assert!(ended.err.contains("a reply without end"), "{}", ended.said());
+    assert_eq!(server.n_requests(), 1);
+}
+
+#[test]
 fn one_line_of_many_megabytes_takes_seconds() {
     let server = Server::start(|_, prompt| {
         let event = json!({ "choices": [{

@@ -137,17 +137,17 @@ impl Http {
         headers: &HeaderMap,
         body: &mut Vec<u8>,
     ) -> Result<Completion, Failure> {
-        // The parser begins anew with every chunk, so it is given whole lines: one of 20 MB that comes
-        // in small pieces would take it minutes.
+        // The parser begins anew with every chunk, so it is given those that end a line with all before
+        // them: a line of 20 MB that comes in small pieces would take it minutes.
         let mut lines = Vec::new();
         let chunks = response.bytes_stream().try_filter_map(|chunk| {
             // Cut off rather than without end: a longer body is given up below.
             if body.len() <= MAX_BODY {
                 body.extend_from_slice(&chunk);
-                lines.extend_from_slice(&chunk);
             }
+            lines.extend_from_slice(&chunk);
             let ends = chunk.iter().any(|byte| matches!(byte, b'\n' | b'\r'));
-            ready(Ok(ends.then(|| std::mem::take(&mut lines))))
+            ready(Ok((ends || MAX_BODY < lines.len()).then(|| std::mem::take(&mut lines))))
         });
         let mut events = chunks.eventsource();
         let mut completion = Completion::default();
