@@ -2,7 +2,7 @@
 """Has one kgen evaluate many kernels, and reports whether memory, files and processes stay as they were:
     scripts/soak.py KGEN OUT [EVALUATIONS] [JOBS]
 KGEN: the binary; OUT: a folder for samples.csv and the report; EVALUATIONS: 50,000 by default; JOBS:
-workers, one per core by default. An experiment of runs of 500 attempts (10 ops, one small case each) on the
+workers, one per core by default. An experiment of runs of 1,000 attempts (40 ops, one small case each) on the
 emulator, with replies from a server in this process: of 20 kernels one does not compile, one reads out of
 bounds, one never ends, one is no kernel file at all, and the others are wrong. Needs NVRTC where kgen finds
 it (`kgen setup`, KGEN_NVRTC).
@@ -18,8 +18,12 @@ import threading
 import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
-OPS = ["relu", "gelu", "silu", "sigmoid", "tanh", "exp", "abs", "neg", "sin", "cos"]
-ATTEMPTS = 50
+OPS = (
+    "relu gelu silu sigmoid tanh exp abs neg sin cos sqrt rsqrt log log2 log10 log1p exp2 expm1 erf erfc "
+    "floor ceil round trunc sign reciprocal square asin acos atan sinh cosh asinh acosh atanh frac mish "
+    "hardswish hardsigmoid tan"
+).split()
+ATTEMPTS = 25
 EVERY_S = 5.0
 
 KERNEL = """/*@plan
@@ -130,7 +134,7 @@ device = "emu"
 emu_lane_instructions = 1000000
 [run]
 max_attempts = {ATTEMPTS}
-max_concurrent_ops = {2 * jobs}
+max_concurrent_ops = {len(OPS)}
 [matrix]
 seeds = {seeds}
 ops = {json.dumps(OPS)}
