@@ -6,7 +6,7 @@ use kgen_ops::{
     op::{self, OpDef},
     suite::{self, Filter, Loaded, Suite, Unjudged},
 };
-use kgen_record::DType;
+use kgen_record::{Case, DType};
 use kgen_settings::SuiteSettings;
 use kgen_store::RunInfo;
 
@@ -141,7 +141,7 @@ fn select_from(
     let selection = Selection { suite, ops, dtypes: settings.dtypes.clone(), n_without_kernel: 0 };
     // An op that a pattern has found was not asked for by name.
     let by_name = !settings.ops.is_empty() && !settings.ops.iter().any(|name| is_pattern(name));
-    selection.with_cases(ui, by_name)
+    selection.with_cases(ui, by_name, settings.max_bytes.is_some())
 }
 
 /// Says which calls of a log are no cases, in a line per op.
@@ -175,11 +175,16 @@ impl Selection {
     }
 
     /// Makes sure that ops have cases; one that was not asked for by name is left out.
-    fn with_cases(mut self, ui: &Ui, by_name: bool) -> Result<Self, CommandError> {
+    fn with_cases(
+        mut self,
+        ui: &Ui,
+        by_name: bool,
+        is_limited: bool,
+    ) -> Result<Self, CommandError> {
         let mut first = None;
         let mut kept = Vec::with_capacity(self.ops.len());
         for op in &self.ops {
-            match self.check(op) {
+            match self.check(op, is_limited) {
                 Ok(()) => kept.push(Arc::clone(op)),
                 Err(error) if by_name => return Err(error),
                 Err(error) => {
@@ -191,7 +196,7 @@ impl Selection {
             Some(error) if kept.is_empty() => return Err(error),
             Some(_) => {
                 let n_out = self.ops.len() - kept.len();
-                ui.note(&format!("{n_out} ops of the suite have no cases in these types"));
+                ui.note(&format!("{n_out} ops of the suite have no such cases"));
             }
             None => {}
         }
@@ -199,12 +204,21 @@ impl Selection {
         Ok(self)
     }
 
-    /// Makes sure that an op has cases.
-    fn check(&self, op: &OpDef) -> Result<(), CommandError> {
+    /// Makes sure that an op has cases, and not such alone in which a kernel has nothing to do: a limit of
+    /// bytes may leave no others.
+    fn check(&self, op: &OpDef, is_limited: bool) -> Result<(), CommandError> {
         let has = self.suite.dtypes(&op.name)?;
         let asked = &self.dtypes;
         if asked.is_empty() || has.iter().any(|dtype| asked.contains(dtype)) {
-            return Ok(());
+            let is_asked = |case: &Case| asked.is_empty() || asked.contains(&case.dtype);
+            let is_empty = |case: &Case| case.tensors().all(|(_, tensor)| tensor.spec.numel() == 0);
+            let is_judged = |case: &Case| is_asked(case) && !is_empty(case);
+            if !is_limited || self.suite.public_cases(&op.name)?.iter().any(is_judged) {
+                return Ok(());
+            }
+            let message =
+                format!("the limit of bytes leaves op `{}` no case with elements", op.name);
+            return Err(CommandError::usage(message).hint("--max-bytes raises it"));
         }
         let names = |dtypes: &[DType]| {
             dtypes.iter().map(|dtype| dtype.name()).collect::<Vec<_>>().join(", ")

@@ -214,6 +214,8 @@ fn a_failure_is_a_document_too() {
         (&["report", "nowhere"], 3, "config", "run", "nowhere"),
         (&["list", "runs", "--nosuch"], 2, "usage", "list-runs", "--nosuch"),
         (&["eval"], 2, "usage", "eval", "required"),
+        // Empty tensors alone would show nothing about a kernel.
+        (&["show", "relu", "--max-bytes", "1"], 2, "usage", "show", "no case with elements"),
         (&["frobnicate"], 2, "usage", "error", "frobnicate"),
         (&["list", "--config", "bad.toml"], 3, "config", "list-ops", "max_atempts"),
         (&["selftest", "--timing"], 5, "device", "selftest", "GPU"),
