@@ -38,6 +38,7 @@ mod op;
 mod options;
 mod parse;
 mod report;
+mod tensor_map;
 
 pub use counters::{Atomics, Counters, Executed, SharedTraffic, Traffic};
 pub use coverage::{Coverage, CoverageGap, Edges, GapKind};
@@ -48,6 +49,10 @@ pub use memory::{AllocError, BufferId};
 pub use module::{Module, Usage};
 pub use options::{Blocks, Checks, Limits, Options};
 pub use report::{LaunchError, ParseError, Report};
+pub use tensor_map::{
+    Interleave, L2Promotion, OobFill, Swizzle, TensorMap, TensorMapError, TensorMapMode,
+    TensorMapType,
+};
 
 /// The README's example is a test.
 #[cfg(doctest)]
