@@ -71,7 +71,8 @@ fn load(device: &mut CudaDevice, compiled: &Compiled) -> ModuleId {
 }
 
 fn launch(kernel: &str, grid: u32, block: u32, args: Vec<KernelArg>) -> Launch {
-    Launch { kernel: kernel.to_owned(), grid: [grid, 1, 1], block: [block, 1, 1], smem: 0, args }
+    let kernel = kernel.to_owned();
+    Launch { kernel, grid: [grid, 1, 1], block: [block, 1, 1], args, ..Launch::default() }
 }
 
 fn pointer(buffer: BufferId) -> KernelArg {

@@ -94,11 +94,19 @@ fn run(compiler: &mut Compiler, dtype: DType, shape: &[usize]) -> (Vec<f64>, Vec
     device.write(x, &input.storage).unwrap();
     device.fill(out, &[0xff]).unwrap();
     for step in &plan.steps {
-        let Step::Launch { kernel, grid, block, smem, args, .. } = step else { panic!("{step:?}") };
+        let Step::Launch { kernel, grid, block, smem, args, attributes, .. } = step else {
+            panic!("{step:?}")
+        };
         let args = bind(args, &compiled.signatures[0]).unwrap();
         let args = args.into_iter().map(|arg| device_arg(arg, x, out)).collect();
-        let launch =
-            Launch { kernel: kernel.clone(), grid: *grid, block: *block, smem: *smem, args };
+        let launch = Launch {
+            kernel: kernel.clone(),
+            grid: *grid,
+            block: *block,
+            smem: *smem,
+            args,
+            attributes: *attributes,
+        };
         device.launch(module, &launch).unwrap();
     }
     let unwritten = device.unwritten(out).unwrap();
@@ -113,6 +121,7 @@ fn device_arg(arg: BoundArg, x: BufferId, out: BufferId) -> KernelArg {
             let buffer = if matches!(buffer, BufferRef::Output(_)) { out } else { x };
             KernelArg::Pointer { buffer, byte_offset }
         }
+        BoundArg::TensorMap { .. } => panic!("the examples have no tensor maps"),
         BoundArg::Null => KernelArg::Null,
         BoundArg::Bytes(bytes) => KernelArg::Bytes(bytes),
     }

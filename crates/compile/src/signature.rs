@@ -90,6 +90,7 @@ fn parameter(name: &str) -> ParamType {
         "float" => ParamType::Float { dtype: DType::F32 },
         "__half" => ParamType::Float { dtype: DType::F16 },
         "__nv_bfloat16" => ParamType::Float { dtype: DType::BF16 },
+        "CUtensorMap_st" => ParamType::TensorMap,
         other => ParamType::Other { name: other.to_owned() },
     }
 }

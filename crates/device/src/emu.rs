@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use kgen_measure::Flush;
 use kgen_record::{
     Convolution, Emulation, Fault, Finding, Gemm, LaunchCounters, Level, RelatedAccess, Sanitize,
-    SourceSpan, Target, Verdict,
+    SourceSpan, Target, Verdict, tensor_map::TensorMap,
 };
 use ptx_emu::{Blocks, Checks, Config, Coverage, Edges, Emulator, FindingKind, Module, Options};
 
@@ -124,6 +124,11 @@ impl EmuDevice {
                 let address = self.emulator.address(self.buffer(*buffer).raw);
                 address.wrapping_add_signed(*byte_offset).to_le_bytes().to_vec()
             }
+            KernelArg::TensorMap { buffer, byte_offset, map } => {
+                let address = self.emulator.address(self.buffer(*buffer).raw);
+                let address = address.wrapping_add_signed(*byte_offset);
+                TensorMap { address, ..(**map).clone() }.encode().to_vec()
+            }
             KernelArg::Null => vec![0; 8],
             KernelArg::Bytes(bytes) => bytes.clone(),
         }
@@ -232,7 +237,7 @@ impl Device for EmuDevice {
             grid: launch.grid,
             block: launch.block,
             dynamic_smem: launch.smem,
-            cluster: None,
+            cluster: launch.attributes.cluster,
             args,
         };
         self.options.limits.lane_instructions = self.budget;

@@ -13,10 +13,13 @@ mod nvml;
 use std::time::Duration;
 
 use kgen_measure::{Flush, Health, Session};
-use kgen_record::{Convolution, Finding, Gemm, LaunchCounters, Level, Target, Verdict};
+use kgen_record::{
+    Convolution, Finding, Gemm, LaunchCounters, Level, Target, Verdict, tensor_map::TensorMap,
+};
 
 pub use cuda::{CudaDevice, choose, driver_version, find_cublaslt, find_cudnn, gpus};
 pub use emu::EmuDevice;
+pub use kgen_record::LaunchAttributes;
 pub use lock::GpuLock;
 
 /// A buffer of a device.
@@ -49,6 +52,14 @@ pub enum KernelArg {
         /// Distance from its first byte.
         byte_offset: i64,
     },
+    /// A tensor map of a part of a buffer, by value.
+    TensorMap {
+        buffer: BufferId,
+        /// Distance of the map's address from the buffer's first byte.
+        byte_offset: i64,
+        /// The map; its address is 0.
+        map: Box<TensorMap>,
+    },
     /// A null pointer.
     Null,
     /// A scalar, little-endian, as wide as the parameter.
@@ -56,7 +67,7 @@ pub enum KernelArg {
 }
 
 /// One launch of a kernel.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Launch {
     /// The kernel's name in its module.
     pub kernel: String,
@@ -68,6 +79,8 @@ pub struct Launch {
     pub smem: u32,
     /// The arguments.
     pub args: Vec<KernelArg>,
+    /// How it differs from a plain one.
+    pub attributes: LaunchAttributes,
 }
 
 /// One operation inside a timed region.

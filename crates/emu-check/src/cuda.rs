@@ -2,7 +2,8 @@
 
 use emu_corpus::{Case, Kernel, Role};
 use kgen_device::{
-    BufferId, CudaDevice, Device as _, Image, KernelArg, Launch, LaunchError, ModuleId,
+    BufferId, CudaDevice, Device as _, Image, KernelArg, Launch, LaunchAttributes, LaunchError,
+    ModuleId,
 };
 
 use super::source::Built;
@@ -64,12 +65,12 @@ fn run(
         block: kernel.block,
         smem: kernel.smem,
         args,
+        attributes: LaunchAttributes {
+            cooperative: kernel.is_cooperative(),
+            ..LaunchAttributes::default()
+        },
     };
-    if kernel.is_cooperative() {
-        device.launch_cooperative(module, &launch)?;
-    } else {
-        device.launch(module, &launch)?;
-    }
+    device.launch(module, &launch)?;
     device.sync()?;
     if poison.is_none() {
         return Ok(Vec::new());

@@ -115,6 +115,7 @@ fn poison_shared(device: &mut CudaDevice, built: &Built) -> Result<(), LaunchErr
         block: [1024, 1, 1],
         smem: bytes,
         args: vec![KernelArg::Bytes(words.to_le_bytes().to_vec())],
+        ..Launch::default()
     };
     let done = device.launch(module, &launch).and_then(|()| device.sync());
     device.unload(module);

@@ -2,7 +2,7 @@
 //!
 //! The elements that sampled blocks write are compared; that none is wrong proves little, so that the
 //! case stays skipped. Blocks are sampled only where each is right or wrong by itself: one launch,
-//! no scratch memory, no atomics on global memory.
+//! a plain one, no scratch memory, no atomics on global memory.
 
 use kgen_device::{Device, EmuDevice, LaunchError};
 use kgen_record::{CaseResult, Finding, Step, Verdict, tensor::encode};
@@ -73,8 +73,11 @@ pub(super) fn sample(
 
 /// Returns the number of blocks of a case whose blocks have nothing to do with each other.
 fn separable(program: &CaseProgram, variant: &Variant) -> Option<u64> {
-    let [Step::Launch { grid, .. }] = program.plan.steps.as_slice() else { return None };
-    let apart = program.plan.scratch.is_empty()
+    let [Step::Launch { grid, attributes, .. }] = program.plan.steps.as_slice() else {
+        return None;
+    };
+    let apart = attributes.is_plain()
+        && program.plan.scratch.is_empty()
         && analyse(&variant.ptx).is_ok_and(|facts| !facts.global_atomics);
     apart.then(|| grid.iter().map(|&extent| u64::from(extent)).product())
 }

@@ -19,6 +19,7 @@ pub mod bound;
 mod budget;
 mod builder;
 pub mod compare;
+mod cooperative;
 mod copy;
 mod coverage;
 mod cpu;

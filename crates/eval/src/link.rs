@@ -18,6 +18,7 @@ use kgen_record::{
 use super::{
     BoundLaunch, CaseProgram, Program, Variant,
     builder::{EarlyVerdict, failed},
+    cooperative,
     error::BuildError,
     prepare::{Source, copy_kernel},
 };
@@ -38,6 +39,12 @@ impl Planned {
     pub(super) fn copies(&self) -> bool {
         self.plan.steps.iter().any(|step| matches!(step, Step::Copy { .. }))
     }
+}
+
+/// A launch that does not fit its kernel, or the device.
+struct UnboundLaunch {
+    verdict: Verdict,
+    finding: Finding,
 }
 
 /// Everything that a compilation depends on, besides the source.
@@ -124,7 +131,7 @@ impl<'a> Linker<'a> {
         for planned in plans {
             let variant = self.position(&planned.types, &planned.plan.defines);
             let bound =
-                self.bind(&planned, variant).map_err(|finding| self.unbound(&planned, *finding))?;
+                self.bind(&planned, variant).map_err(|error| self.unbound(&planned, *error))?;
             let entry = CaseProgram { case: planned.case, variant, plan: planned.plan, bound };
             if planned.tuning {
                 program.tunings.push(entry);
@@ -137,14 +144,15 @@ impl<'a> Linker<'a> {
     }
 
     /// Returns the verdict on a file whose launch does not fit its kernel.
-    fn unbound(&self, planned: &Planned, finding: Finding) -> EarlyVerdict {
+    fn unbound(&self, planned: &Planned, error: UnboundLaunch) -> EarlyVerdict {
         let case = &self.source.cases[planned.case];
-        let result = failed(case, Verdict::PlanError, Level::Static, finding.clone());
+        let UnboundLaunch { verdict, finding } = error;
+        let result = failed(case, verdict, Level::Static, finding.clone());
         EarlyVerdict {
             diagnostics: self.warnings(),
             resources: self.worst_resources(),
             cases: vec![(planned.case, result)],
-            ..EarlyVerdict::new(Verdict::PlanError, finding)
+            ..EarlyVerdict::new(verdict, finding)
         }
     }
 
@@ -180,7 +188,7 @@ impl<'a> Linker<'a> {
         };
         let bound = self
             .bind(&planned, variant)
-            .map_err(|finding| EarlyVerdict::new(Verdict::PlanError, *finding))?;
+            .map_err(|error| EarlyVerdict::new(error.verdict, error.finding))?;
         Ok(Some(CaseProgram { case: planned.case, variant, plan: planned.plan, bound }))
     }
 
@@ -323,7 +331,7 @@ impl<'a> Linker<'a> {
         &self,
         planned: &Planned,
         variant: usize,
-    ) -> Result<Vec<Option<BoundLaunch>>, Box<Finding>> {
+    ) -> Result<Vec<Option<BoundLaunch>>, Box<UnboundLaunch>> {
         let built = &self.built[variant];
         let mut bound = Vec::with_capacity(planned.plan.steps.len());
         for step in &planned.plan.steps {
@@ -331,17 +339,21 @@ impl<'a> Linker<'a> {
                 bound.push(None);
                 continue;
             };
-            let at_line = |message: String| {
-                let mut finding = Finding::new(message);
+            let at_line = |verdict: Verdict, mut finding: Finding| {
                 finding.span = Some(self.file.span(*line, 0));
-                Box::new(finding)
+                Box::new(UnboundLaunch { verdict, finding })
             };
+            let misfit = |message: String| at_line(Verdict::PlanError, Finding::new(message));
             let known = built.signatures.iter().zip(&built.entries);
             let found = known.into_iter().find(|(signature, _)| &signature.kernel == kernel);
             let (signature, entry) =
-                found.ok_or_else(|| at_line(format!("there is no kernel `{kernel}`")))?;
+                found.ok_or_else(|| misfit(format!("there is no kernel `{kernel}`")))?;
             let args =
-                kgen_kernel::bind(args, signature).map_err(|error| at_line(error.to_string()))?;
+                kgen_kernel::bind(args, signature).map_err(|error| misfit(error.to_string()))?;
+            if let Some(compiled) = built.resources.iter().find(|of| &of.kernel == kernel) {
+                cooperative::check(step, compiled, self.source.target)
+                    .map_err(|finding| at_line(Verdict::LaunchError, *finding))?;
+            }
             bound.push(Some(BoundLaunch { entry: entry.clone(), args }));
         }
         Ok(bound)

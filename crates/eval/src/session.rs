@@ -276,7 +276,7 @@ impl<'a> Session<'a> {
 
     fn op(&self, step: &Step, bound: Option<&BoundLaunch>) -> Option<TimedOp> {
         match step {
-            Step::Launch { grid, block, smem, .. } => {
+            Step::Launch { grid, block, smem, attributes, .. } => {
                 let bound = bound.expect("every launch step was bound");
                 let args = bound.args.iter().map(|arg| self.kernel_arg(arg)).collect();
                 let launch = Launch {
@@ -285,6 +285,7 @@ impl<'a> Session<'a> {
                     block: *block,
                     smem: *smem,
                     args,
+                    attributes: *attributes,
                 };
                 let module = self.module.expect("a program with a launch was loaded");
                 Some(TimedOp::Launch { module, launch })
@@ -317,8 +318,8 @@ impl<'a> Session<'a> {
             kernel: copy.kernel.to_owned(),
             grid: [copy.grid, 1, 1],
             block: [copy.block, 1, 1],
-            smem: 0,
             args,
+            ..Launch::default()
         };
         Some(TimedOp::Launch { module, launch })
     }
@@ -327,6 +328,10 @@ impl<'a> Session<'a> {
         match arg {
             BoundArg::Pointer { buffer, byte_offset } => {
                 KernelArg::Pointer { buffer: self.buffer(*buffer), byte_offset: *byte_offset }
+            }
+            BoundArg::TensorMap { buffer, byte_offset, map } => {
+                let (buffer, map) = (self.buffer(*buffer), map.clone());
+                KernelArg::TensorMap { buffer, byte_offset: *byte_offset, map }
             }
             BoundArg::Null => KernelArg::Null,
             BoundArg::Bytes(bytes) => KernelArg::Bytes(bytes.clone()),

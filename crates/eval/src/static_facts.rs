@@ -140,7 +140,7 @@ fn blocks(grid: [u32; 3]) -> u64 {
 ///
 /// Source: table "Technical Specifications per Compute Capability" of the CUDA C++ Programming
 /// Guide.
-fn multiprocessor(target: &Target) -> Option<Multiprocessor> {
+pub(super) fn multiprocessor(target: &Target) -> Option<Multiprocessor> {
     let capability = (target.cc_major, target.cc_minor);
     let (max_threads, max_blocks, reserved) = match capability {
         (7, 0 | 2) => (2048, 32, 0),
@@ -168,7 +168,7 @@ fn multiprocessor(target: &Target) -> Option<Multiprocessor> {
 mod tests {
     use super::*;
     use crate::{BoundLaunch, Variant};
-    use kgen_record::ResolvedPlan;
+    use kgen_record::{LaunchAttributes, ResolvedPlan};
 
     fn launch(grid: u32, block: u32, registers: u32) -> LaunchFacts {
         let sm = multiprocessor(&Target::h100_class());
@@ -217,6 +217,7 @@ mod tests {
                 smem: 0,
                 args: Vec::new(),
                 line: 1,
+                attributes: LaunchAttributes::default(),
             };
             let plan = ResolvedPlan { steps: vec![launch], ..ResolvedPlan::default() };
             let bound = BoundLaunch { entry: format!("relu_{variant}"), args: Vec::new() };

@@ -4,12 +4,13 @@
 //! (`float4` for f32), to an unsigned integer or a vector of integers that merely carries its bits
 //! (`unsigned short` for 16-bit types, `uint4` for all), to `void`, to bytes, and to a type that
 //! the kernel file declares itself. Scratch buffers and `ptr(..)` have no type and fit every
-//! pointer. `const` is not asked for: that inputs stay unchanged is checked on the data.
+//! pointer. `const` is not asked for: that inputs stay unchanged is checked on the data. A tensor map is
+//! bound to a parameter of type `CUtensorMap`, and nothing else is.
 //!
 //! Numbers: an integer is narrowed to the parameter's width and must fit it; it may become a
 //! float; a float never becomes an integer silently.
 
-use kgen_record::{BufferRef, DType, ParamType, PlanArg, Signature, tensor};
+use kgen_record::{BufferRef, DType, ParamType, PlanArg, Signature, tensor, tensor_map::TensorMap};
 use serde::{Deserialize, Serialize};
 
 /// An argument ready for the device.
@@ -20,6 +21,14 @@ pub enum BoundArg {
         buffer: BufferRef,
         /// Distance from its first byte.
         byte_offset: i64,
+    },
+    /// A tensor map of a part of a buffer.
+    TensorMap {
+        buffer: BufferRef,
+        /// Distance of the map's address from the buffer's first byte.
+        byte_offset: i64,
+        /// The map; its address is 0.
+        map: Box<TensorMap>,
     },
     /// A null pointer.
     Null,
@@ -119,8 +128,28 @@ const fn wrong(hint: &'static str) -> Mismatch {
 
 fn bind_one(arg: &PlanArg, param: &ParamType) -> Result<BoundArg, Mismatch> {
     match (param, arg) {
+        (ParamType::TensorMap, PlanArg::TensorMap { buffer, byte_offset, map, .. }) => {
+            let map = map.clone();
+            Ok(BoundArg::TensorMap { buffer: *buffer, byte_offset: *byte_offset, map })
+        }
+        (ParamType::TensorMap, PlanArg::Pointer { .. }) => {
+            Err(wrong("pass `tensor_map(x, box=[..])`, or declare the parameter as a pointer"))
+        }
+        (ParamType::TensorMap, _) => Err(wrong("pass `tensor_map(x, box=[..])`")),
+        (ParamType::Pointer { pointee, .. }, PlanArg::TensorMap { .. })
+            if !is_tensor_map(pointee) =>
+        {
+            Err(wrong(
+                "pass the tensor itself, or declare the parameter \
+                 `const __grid_constant__ CUtensorMap`",
+            ))
+        }
+        (_, PlanArg::TensorMap { .. }) => Err(wrong(
+            "a tensor map is passed by value: declare the parameter \
+             `const __grid_constant__ CUtensorMap`",
+        )),
         (ParamType::Other { .. }, _) => {
-            Err(wrong("kernels take pointers, integers, floats and bools"))
+            Err(wrong("kernels take pointers, integers, floats, bools and tensor maps"))
         }
         (
             ParamType::Pointer { pointee, .. },
@@ -277,6 +306,11 @@ fn is_known(pointee: &str) -> bool {
         || base.is_some_and(|base| VECTORS.contains(&base))
 }
 
+/// Returns whether a type is that of tensor maps.
+fn is_tensor_map(name: &str) -> bool {
+    matches!(name, "CUtensorMap" | "CUtensorMap_st")
+}
+
 /// Spells a parameter's type as C++ does.
 fn spelling(param: &ParamType) -> String {
     match param {
@@ -294,6 +328,7 @@ fn spelling(param: &ParamType) -> String {
         }
         ParamType::Bool => "bool".to_owned(),
         ParamType::Float { dtype } => dtype.cuda_type().to_owned(),
+        ParamType::TensorMap => "CUtensorMap".to_owned(),
         ParamType::Other { name } => name.clone(),
     }
 }
@@ -304,6 +339,7 @@ fn describe(arg: &PlanArg) -> String {
             format!("the {dtype} tensor `{label}`")
         }
         PlanArg::Pointer { dtype: None, .. } => "a pointer".to_owned(),
+        PlanArg::TensorMap { label, .. } => format!("a tensor map of `{label}`"),
         PlanArg::Null => "None".to_owned(),
         PlanArg::Int { value } => format!("the integer {value}"),
         PlanArg::Float { value } => format!("the float {value:?}"),
@@ -314,6 +350,10 @@ fn describe(arg: &PlanArg) -> String {
 
 #[cfg(test)]
 mod tests {
+    use kgen_record::tensor_map::{
+        Interleave, L2Promotion, OobFill, Swizzle, TensorMapMode, TensorMapType,
+    };
+
     use super::*;
 
     fn tensor(dtype: DType) -> PlanArg {
@@ -322,6 +362,28 @@ mod tests {
             byte_offset: 8,
             dtype: Some(dtype),
             label: "self".to_owned(),
+        }
+    }
+
+    fn tensor_map() -> PlanArg {
+        let map = TensorMap {
+            data_type: TensorMapType::F32,
+            address: 0,
+            dims: vec![8],
+            strides: Vec::new(),
+            element_strides: vec![1],
+            interleave: Interleave::None,
+            swizzle: Swizzle::None,
+            l2: L2Promotion::None,
+            oob: OobFill::Zeros,
+            mode: TensorMapMode::Tiled { box_dims: vec![4] },
+        };
+        let label = "self".to_owned();
+        PlanArg::TensorMap {
+            buffer: BufferRef::Input(0),
+            byte_offset: 32,
+            map: Box::new(map),
+            label,
         }
     }
 
@@ -406,6 +468,13 @@ mod tests {
     }
 
     #[test]
+    fn a_tensor_map_is_passed_by_value() {
+        let PlanArg::TensorMap { map, .. } = tensor_map() else { unreachable!() };
+        let bound = BoundArg::TensorMap { buffer: BufferRef::Input(0), byte_offset: 32, map };
+        assert_eq!(one(tensor_map(), ParamType::TensorMap), Ok(bound));
+    }
+
+    #[test]
     fn numbers_take_the_width_of_their_parameter() {
         let int = |bits, signed| ParamType::Int { bits, signed };
         let float = |dtype| ParamType::Float { dtype };
@@ -435,6 +504,7 @@ mod tests {
     #[test]
     fn misfits_name_the_parameter_and_the_way_out() {
         let int = |bits, signed| ParamType::Int { bits, signed };
+        let map = tensor_map();
         let cases = [
             (PlanArg::Int { value: 1 << 31 }, int(32, true), "cannot hold 2147483648"),
             (PlanArg::Int { value: -1 }, int(64, false), "cannot hold -1"),
@@ -447,6 +517,11 @@ mod tests {
             (PlanArg::Bool { value: true }, pointer("float"), "passes True"),
             (tensor(DType::F32), int(64, true), "declare the parameter as a pointer"),
             (tensor(DType::F32), ParamType::Float { dtype: DType::F32 }, "as a pointer"),
+            (map.clone(), pointer("float"), "a tensor map of `self` (pass the tensor itself, or"),
+            (map.clone(), pointer("CUtensorMap_st"), "by value: declare the parameter `const"),
+            (map, int(64, true), "passed by value"),
+            (tensor(DType::F32), ParamType::TensorMap, "is `CUtensorMap`, the plan passes the f32"),
+            (PlanArg::Null, ParamType::TensorMap, "passes None (pass `tensor_map(x, box=[..])`)"),
             (
                 PlanArg::Int { value: 1 },
                 ParamType::Other { name: "Pair".to_owned() },

@@ -278,7 +278,7 @@ const fn as_eager(rounding: EagerRounding) -> Option<&'static str> {
     }
 }
 
-/// Returns whether a builtin's name and parameters explain it; `tmap` does nothing yet.
+/// Returns whether a builtin's name and parameters explain it.
 const fn explains_itself(builtin: Builtin) -> bool {
     match builtin {
         Builtin::Cdiv
@@ -304,7 +304,7 @@ const fn explains_itself(builtin: Builtin) -> bool {
         | Builtin::Ptr
         | Builtin::Contiguous
         | Builtin::Expand
-        | Builtin::Tmap
+        | Builtin::TensorMap
         | Builtin::Matmul
         | Builtin::Convolution => false,
     }
@@ -312,9 +312,7 @@ const fn explains_itself(builtin: Builtin) -> bool {
 
 /// Returns the builtins of a kind that need a word of explanation.
 fn builtins(wanted: impl Fn(Builtin) -> bool) -> Vec<BuiltinView> {
-    let explained = Builtin::ALL
-        .into_iter()
-        .filter(|builtin| !explains_itself(*builtin) && !matches!(builtin, Builtin::Tmap));
+    let explained = Builtin::ALL.into_iter().filter(|builtin| !explains_itself(*builtin));
     let specs = explained.filter(|builtin| wanted(*builtin)).map(Builtin::spec);
     specs.map(|spec| BuiltinView { usage: spec.usage, doc: spec.doc }).collect()
 }

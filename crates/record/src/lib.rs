@@ -19,6 +19,7 @@ pub mod speedups;
 pub mod spend;
 pub mod split;
 pub mod target;
+pub mod tensor_map;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
 pub mod timing;
@@ -50,7 +51,8 @@ pub use implementation::{
     Implementation, LibraryUse, PythonFacts, PythonKind, PythonSettings, UnknownPythonKindError,
 };
 pub use plan::{
-    BufferRef, ParamAxis, ParamType, PlanArg, ResolvedPlan, Scratch, Signature, Step, View,
+    BufferRef, LaunchAttributes, ParamAxis, ParamType, PlanArg, ResolvedPlan, Scratch, Signature,
+    Step, View,
 };
 pub use profile::{KernelProfile, ProfileRequest, RawOutput};
 pub use request::{Emulation, EvalRequest, Limits, Precision, Sanitize};

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Convolution, DType, Gemm, TensorSpec, number};
+use super::{Convolution, DType, Gemm, TensorSpec, number, tensor_map::TensorMap};
 
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct ResolvedPlan {
@@ -23,11 +23,7 @@ impl ResolvedPlan {
     /// Returns whether any step names a buffer, to read or to write it.
     #[must_use]
     pub fn names(&self, buffer: BufferRef) -> bool {
-        let in_args = |args: &[PlanArg]| {
-            let is =
-                |arg: &PlanArg| matches!(arg, PlanArg::Pointer { buffer: of, .. } if *of == buffer);
-            args.iter().any(is)
-        };
+        let in_args = |args: &[PlanArg]| args.iter().any(|arg| arg.buffer() == Some(buffer));
         self.steps.iter().any(|step| match step {
             Step::Launch { args, .. } => in_args(args),
             Step::Copy { target, .. } | Step::Fill { target, .. } => *target == buffer,
@@ -75,6 +71,8 @@ pub enum Step {
         args: Vec<PlanArg>,
         /// Line of the `launch` call in the kernel file.
         line: u32,
+        #[serde(default, skip_serializing_if = "LaunchAttributes::is_plain")]
+        attributes: LaunchAttributes,
     },
     /// Copies a view into a contiguous buffer with kgen's own kernel.
     Copy {
@@ -93,6 +91,26 @@ pub enum Step {
         target: BufferRef,
         byte: u8,
     },
+}
+
+/// How a launch differs from a plain one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct LaunchAttributes {
+    /// Blocks of a cluster along x, y, z; `None` leaves it to the kernel.
+    pub cluster: Option<[u32; 3]>,
+    /// Whether it may begin before the launch before it has ended (programmatic dependent launch).
+    pub pdl: bool,
+    /// Whether all blocks run at once, so that barriers of the whole grid open.
+    pub cooperative: bool,
+}
+
+impl LaunchAttributes {
+    /// Returns whether there is nothing special about a launch.
+    #[must_use]
+    pub fn is_plain(&self) -> bool {
+        *self == Self::default()
+    }
 }
 
 /// A strided view of a buffer.
@@ -128,6 +146,16 @@ pub enum PlanArg {
         /// Name for messages: the plan's expression.
         label: String,
     },
+    /// A tensor map of a part of a buffer, passed by value.
+    TensorMap {
+        buffer: BufferRef,
+        /// Distance of the map's address from the buffer's first byte.
+        byte_offset: i64,
+        /// The map; its address is 0.
+        map: Box<TensorMap>,
+        /// Name for messages: the tensor's.
+        label: String,
+    },
     /// A null pointer: an optional input left out.
     Null,
     Int {
@@ -140,6 +168,17 @@ pub enum PlanArg {
     Bool {
         value: bool,
     },
+}
+
+impl PlanArg {
+    /// Returns the buffer that the kernel is let into.
+    #[must_use]
+    pub fn buffer(&self) -> Option<BufferRef> {
+        match self {
+            Self::Pointer { buffer, .. } | Self::TensorMap { buffer, .. } => Some(*buffer),
+            Self::Null | Self::Int { .. } | Self::Float { .. } | Self::Bool { .. } => None,
+        }
+    }
 }
 
 /// Parameter types of a compiled kernel, spelled by the lowered name of a template over its type.
@@ -171,6 +210,8 @@ pub enum ParamType {
     Float {
         dtype: DType,
     },
+    /// A tensor map by value, `CUtensorMap`.
+    TensorMap,
     /// Anything else, which a plan cannot pass.
     Other {
         name: String,

@@ -153,6 +153,7 @@ fn check_parameters(compiled: &Compiled, facts: &Facts) -> Result<(), Box<Findin
             }
             ParamType::Bool => *size == 1,
             ParamType::Float { dtype } => dtype.size() == *size,
+            ParamType::TensorMap => *size == 128,
             ParamType::Other { .. } => true,
         };
         let equal = signature.params.len() == sizes.len();

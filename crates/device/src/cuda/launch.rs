@@ -9,9 +9,12 @@ use cudarc::driver::{
     DriverError, result,
     sys::{self, CUfunction, CUfunction_attribute, CUmodule, CUresult, CUstream},
 };
-use kgen_record::Target;
+use kgen_record::{LaunchAttributes, Target};
 
-use super::driver::{machine, text};
+use super::{
+    attributes,
+    driver::{machine, text},
+};
 use crate::{
     Launch, LaunchError,
     limits::{check_limits, launch_error},
@@ -20,9 +23,14 @@ use crate::{
 /// Dynamic shared memory that needs no opting in, in bytes.
 const SMEM_DEFAULT: u32 = 48 << 10;
 
-/// Words of memory behind every argument. The driver reads as many bytes as the compiled kernel
+/// Lines of memory behind every argument. The driver reads as many bytes as the compiled kernel
 /// asks for; a parameter that is wider than its argument must not make it read beyond.
-const MIN_WORDS: usize = 32;
+const MIN_LINES: usize = 4;
+
+/// Memory of an argument, aligned as a tensor map must be.
+#[derive(Clone, Copy, Default)]
+#[repr(C, align(64))]
+struct Line([u64; 8]);
 
 /// A loaded module and its functions as far as they were asked for.
 #[derive(Debug)]
@@ -90,9 +98,8 @@ pub(super) struct Ready {
     grid: [u32; 3],
     block: [u32; 3],
     smem: u32,
-    args: Vec<Vec<u64>>,
-    /// Whether all blocks are to run at once.
-    cooperative: bool,
+    args: Vec<Vec<Line>>,
+    attributes: LaunchAttributes,
 }
 
 impl Ready {
@@ -108,21 +115,16 @@ impl Ready {
         check_limits(launch, target)?;
         let function = module.function(&launch.kernel, launch.smem)?;
         check_parameters(function, launch, args, target)?;
+        attributes::check(function, launch, target)?;
         Ok(Self {
             function,
             kernel: launch.kernel.clone(),
             grid: launch.grid,
             block: launch.block,
             smem: launch.smem,
-            args: args.iter().map(|bytes| words(bytes)).collect(),
-            cooperative: false,
+            args: args.iter().map(|bytes| lines(bytes)).collect(),
+            attributes: launch.attributes,
         })
-    }
-
-    /// Makes all blocks run at once, so that barriers of the whole grid open.
-    pub(super) fn cooperative(mut self) -> Self {
-        self.cooperative = true;
-        self
     }
 
     pub(super) fn kernel(&self) -> &str {
@@ -132,18 +134,25 @@ impl Ready {
     /// Enqueues the launch.
     pub(super) fn enqueue(&mut self, stream: CUstream) -> Result<(), DriverError> {
         let mut pointers: Vec<*mut c_void> =
-            self.args.iter_mut().map(|words| words.as_mut_ptr().cast()).collect();
+            self.args.iter_mut().map(|lines| lines.as_mut_ptr().cast()).collect();
+        // Graphs are recorded from the stream, so that a replay has the same attributes.
+        let mut list = attributes::list(self.attributes);
+        if !list.is_empty() {
+            let config =
+                attributes::config(self.grid, self.block, self.smem, stream, list.as_mut_slice());
+            let none = std::ptr::null_mut();
+            // SAFETY: as below; the configuration and its attributes outlive the call.
+            let status = unsafe {
+                sys::cuLaunchKernelEx(&raw const config, self.function, pointers.as_mut_ptr(), none)
+            };
+            return status.result();
+        }
         let dims = |[x, y, z]: [u32; 3]| (x, y, z);
-        let launch = if self.cooperative {
-            result::launch_cooperative_kernel
-        } else {
-            result::launch_kernel
-        };
         // SAFETY: the function belongs to a loaded module; there is an argument for every
         // parameter, each in memory of at least its size, which the driver copies before it
         // returns. The kernel may misuse its pointers, so it runs in a worker.
         unsafe {
-            launch(
+            result::launch_kernel(
                 self.function,
                 dims(self.grid),
                 dims(self.block),
@@ -161,17 +170,22 @@ impl Ready {
             CUresult::CUDA_ERROR_INVALID_VALUE,
             CUresult::CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES,
             CUresult::CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE,
+            CUresult::CUDA_ERROR_INVALID_CLUSTER_SIZE,
             CUresult::CUDA_ERROR_OUT_OF_MEMORY,
             CUresult::CUDA_ERROR_NOT_SUPPORTED,
         ];
-        let Self { kernel, grid, block, smem, .. } = self;
+        let Self { kernel, grid, block, smem, attributes, .. } = self;
+        let clusters = match attributes.cluster {
+            Some(cluster) => format!(", clusters of {cluster:?}"),
+            None => String::new(),
+        };
         refusals.contains(&error.0).then(|| {
             let n_regs = attribute(self.function, CUfunction_attribute::CU_FUNC_ATTRIBUTE_NUM_REGS);
             let static_smem =
                 attribute(self.function, CUfunction_attribute::CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES);
             launch_error(format!(
-                "kernel `{kernel}` cannot be launched with grid {grid:?}, block {block:?} and \
-                 {smem} bytes of dynamic shared memory: {} (it uses {n_regs} registers per thread \
+                "kernel `{kernel}` cannot be launched with grid {grid:?}, block {block:?}{clusters} \
+                 and {smem} bytes of dynamic shared memory: {} (it uses {n_regs} registers per thread \
                  and {static_smem} bytes of static shared memory)",
                 text(error)
             ))
@@ -185,14 +199,15 @@ fn attribute(function: CUfunction, which: CUfunction_attribute) -> i32 {
     unsafe { result::function::get_function_attribute(function, which) }.unwrap_or(0)
 }
 
-fn words(bytes: &[u8]) -> Vec<u64> {
-    let mut words = vec![0_u64; bytes.len().div_ceil(8).max(MIN_WORDS)];
-    for (word, chunk) in words.iter_mut().zip(bytes.chunks(8)) {
+fn lines(bytes: &[u8]) -> Vec<Line> {
+    let mut lines = vec![Line::default(); bytes.len().div_ceil(64).max(MIN_LINES)];
+    let words = lines.iter_mut().flat_map(|line| &mut line.0);
+    for (word, chunk) in words.zip(bytes.chunks(8)) {
         let mut whole = [0; 8];
         whole[..chunk.len()].copy_from_slice(chunk);
         *word = u64::from_ne_bytes(whole);
     }
-    words
+    lines
 }
 
 /// Compares the arguments with the compiled parameters, where the driver can list them (CUDA 12.4).
@@ -229,9 +244,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn arguments_have_room_behind_them() {
-        let words = words(&[1, 0, 0, 0, 2]);
-        assert_eq!(words[0], 0x02_0000_0001);
-        assert_eq!(words.len(), MIN_WORDS);
+    fn arguments_have_room_behind_them_and_are_aligned() {
+        let number = lines(&[1, 0, 0, 0, 2]);
+        assert_eq!((number[0].0[0], number.len()), (0x02_0000_0001, MIN_LINES));
+        let map = lines(&[7; 128]);
+        assert_eq!((map[1].0[7], map[2].0[0], map.len()), (0x0707_0707_0707_0707, 0, MIN_LINES));
+        assert_eq!(map.as_ptr() as usize % 64, 0);
     }
 }

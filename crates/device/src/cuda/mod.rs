@@ -3,6 +3,7 @@
 //! One context, one stream: everything happens in the order it is asked for. A kernel that faults
 //! takes the context with it; the device is then lost for the process, and its worker replaced.
 
+mod attributes;
 mod buffer;
 mod calibrate;
 mod cublas;
@@ -13,6 +14,7 @@ mod library;
 mod list;
 mod session;
 mod support;
+mod tensor_map;
 mod time;
 mod watch;
 
@@ -136,24 +138,6 @@ impl CudaDevice {
         self.lost
     }
 
-    /// Launches a kernel whose blocks must all run at once, as [`Device::launch`] does otherwise.
-    ///
-    /// # Errors
-    ///
-    /// As [`Device::launch`]; a grid that does not fit the GPU at once is a
-    /// [`Verdict::LaunchError`].
-    pub fn launch_cooperative(
-        &mut self,
-        module: ModuleId,
-        launch: &Launch,
-    ) -> Result<(), LaunchError> {
-        if self.lost {
-            return Err(LaunchError::Machine(Error::Lost));
-        }
-        let mut ready = self.ready(module, launch)?.cooperative();
-        self.enqueue(&mut ready)
-    }
-
     /// Frees all buffers and unloads all modules: the next candidate finds an empty device.
     pub fn release_all(&mut self) {
         self.destroy_graphs();
@@ -196,18 +180,18 @@ impl CudaDevice {
 
     /// Resolves a launch's arguments and checks it.
     fn ready(&mut self, module: ModuleId, launch: &Launch) -> Result<Ready, LaunchError> {
-        let args: Vec<Vec<u8>> = launch
-            .args
-            .iter()
-            .map(|arg| match arg {
-                KernelArg::Pointer { buffer, byte_offset } => {
-                    let address = self.buffer(*buffer).address();
-                    address.wrapping_add_signed(*byte_offset).to_le_bytes().to_vec()
-                }
-                KernelArg::Null => vec![0; 8],
-                KernelArg::Bytes(bytes) => bytes.clone(),
-            })
-            .collect();
+        let address = |buffer, offset| self.buffer(buffer).address().wrapping_add_signed(offset);
+        let args = launch.args.iter().map(|arg| match arg {
+            KernelArg::Pointer { buffer, byte_offset } => {
+                Ok(address(*buffer, *byte_offset).to_le_bytes().to_vec())
+            }
+            KernelArg::TensorMap { buffer, byte_offset, map } => {
+                tensor_map::encode(map, address(*buffer, *byte_offset), launch, &self.target)
+            }
+            KernelArg::Null => Ok(vec![0; 8]),
+            KernelArg::Bytes(bytes) => Ok(bytes.clone()),
+        });
+        let args = args.collect::<Result<Vec<Vec<u8>>, LaunchError>>()?;
         let module = self.modules.get_mut(&module).expect("the module is loaded");
         Ready::new(module, launch, &args, &self.target)
     }

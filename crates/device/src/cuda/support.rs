@@ -102,7 +102,7 @@ impl CudaDevice {
             grid: [blocks, 1, 1],
             block: [threads, 1, 1],
             smem,
-            args: Vec::new(),
+            ..Launch::default()
         };
         let args: Vec<Vec<u8>> = args.iter().map(|word| word.to_le_bytes().to_vec()).collect();
         let module = self.support.as_mut().expect("it was loaded above");

@@ -45,8 +45,8 @@ impl Bench {
             kernel: kernel.to_owned(),
             grid: [grid, 1, 1],
             block: [32, 1, 1],
-            smem: 0,
             args: vec![pointer(self.x), pointer(self.out), n],
+            ..Launch::default()
         };
         self.device.launch(self.module, &launch)
     }
@@ -120,7 +120,7 @@ fn the_copy_kernels_turn_a_view_into_row_major_order() {
         let mut args = vec![pointer(x), pointer(out)];
         args.extend(numbers.iter().map(|n| KernelArg::Bytes(n.to_le_bytes().to_vec())));
         let kernel = copy_kernel(size).unwrap().to_owned();
-        let launch = Launch { kernel, grid: [1; 3], block: [32, 1, 1], smem: 0, args };
+        let launch = Launch { kernel, grid: [1; 3], block: [32, 1, 1], args, ..Launch::default() };
         device.launch(module, &launch).unwrap();
         let expected: Vec<u8> = [0, 3, 1, 4, 2, 5].into_iter().flat_map(element).collect();
         assert_eq!(device.read(out).unwrap(), expected, "{size}");
@@ -147,8 +147,8 @@ fn the_kernels_that_kgen_measures_with_do_what_their_names_say() {
             kernel: kernel.to_owned(),
             grid: [2, 1, 1],
             block: [256, 1, 1],
-            smem: 0,
             args,
+            ..Launch::default()
         };
         device.launch(module, &launch).unwrap();
     };

@@ -90,7 +90,7 @@ impl DeviceKernels {
         let most = device.target().sm_count.max(1) * BLOCKS_PER_SM;
         let blocks = u32::try_from(numel.div_ceil(BLOCK as usize)).unwrap_or(most).clamp(1, most);
         let (grid, block) = ([blocks, 1, 1], [BLOCK, 1, 1]);
-        device.launch(self.module, &Launch { kernel, grid, block, smem: 0, args })
+        device.launch(self.module, &Launch { kernel, grid, block, args, ..Launch::default() })
     }
 
     /// Writes a tensor's values.

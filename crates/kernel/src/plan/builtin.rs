@@ -49,8 +49,8 @@ pub enum Builtin {
     F32,
     /// Conversion to an integer.
     I32,
-    /// Tensor map descriptors, which are not supported.
-    Tmap,
+    /// A tensor map.
+    TensorMap,
     /// A matrix product by a library.
     Matmul,
     /// A convolution by a library.
@@ -109,7 +109,7 @@ impl Builtin {
         Self::Expand,
         Self::F32,
         Self::I32,
-        Self::Tmap,
+        Self::TensorMap,
         Self::Matmul,
         Self::Convolution,
     ];
@@ -146,7 +146,9 @@ const TABLE: [BuiltinSpec; Builtin::ALL.len()] = [
         required: 3,
         positional: 3,
         usage: "launch(\"kernel\", grid=(x, y, z), block=(x, y, z), smem=0, args=[..])",
-        doc: "launches a kernel; a grid with a 0 in it launches nothing",
+        doc: "launches a kernel; a grid with a 0 in it launches nothing; also `cooperative=True` (all blocks at once, for \
+              barriers of the grid) and, on sm_90, `cluster=(x, y, z)` of at most 8 blocks and `pdl=True` (may begin before \
+              the launch before it has ended)",
     },
     spec("cdiv", &["a", "b"], 2, "cdiv(a, b)", "ceiling division"),
     spec("min", &["a"], 1, "min(a, b, ..)", "smallest of its arguments or of a tuple"),
@@ -236,7 +238,33 @@ const TABLE: [BuiltinSpec; Builtin::ALL.len()] = [
     ),
     spec("f32", &["x"], 1, "f32(x)", "`x` as a float, rounded to f32"),
     spec("i32", &["x"], 1, "i32(x)", "`x` as an integer that fits 32 bits, truncated toward zero"),
-    spec("tmap", &["x", "box"], 1, "tmap(x, box=[..])", "not supported yet"),
+    BuiltinSpec {
+        name: "tensor_map",
+        params: &[
+            "x",
+            "box",
+            "swizzle",
+            "l2",
+            "oob",
+            "interleave",
+            "element_strides",
+            "shape",
+            "strides",
+            "dtype",
+            "im2col",
+            "channels",
+            "pixels",
+        ],
+        required: 1,
+        positional: 2,
+        usage: "tensor_map(x, box=[rows, columns], swizzle=0)",
+        doc: "sm_90: a tensor map for TMA, passed in `args` to a parameter `const __grid_constant__ CUtensorMap m`; `box` is in \
+              elements, in the order of `x.shape` (coordinates in the kernel are innermost first), at most 256 each, its \
+              innermost extent a multiple of 16 bytes and at most `swizzle` (0, 32, 64, 128) bytes; address (`x.align`) and \
+              strides must be multiples of 16 bytes, the innermost stride 1; outside of the tensor zeros are read and nothing \
+              is written; scratch needs `dtype=`, `shape=`, `strides=` in elements; also `l2=`, `oob=\"nan\"`, \
+              `element_strides=`, `im2col=(lower, upper), channels=, pixels=`",
+    },
     spec(
         "matmul",
         &[

@@ -65,7 +65,7 @@ impl<'e> Args<'e> {
             Some((Value::Bool(value), _)) => Ok(*value),
             Some((other, expr)) => Err(Problem::new(
                 expr.start,
-                format!("expected True or False, found {}", other.kind()),
+                format!("`{}` is True or False, found {}", self.params[slot], other.kind()),
             )),
         }
     }
@@ -114,6 +114,7 @@ impl Evaluator<'_> {
             Builtin::Scratch => self.new_scratch(&args, target)?,
             Builtin::Fill => self.fill(&args)?,
             Builtin::Launch => self.launch(&args)?,
+            Builtin::TensorMap => self.tensor_map(&args)?,
             Builtin::Ptr => pointer(&args)?,
             Builtin::Contiguous => self.contiguous(&args, target)?,
             Builtin::Expand => self.expand(&args, target)?,
@@ -122,11 +123,6 @@ impl Evaluator<'_> {
             Builtin::Matmul => self.matmul(&args)?,
             Builtin::Convolution => self.convolution(&args)?,
             Builtin::Min | Builtin::Max => unreachable!("handled above"),
-            Builtin::Tmap => {
-                return Err(Problem::new(call.start, "`tmap` is not supported")
-                    .hint("pass pointers and load with plain or cp.async instructions")
-                    .into());
-            }
         })
     }
 

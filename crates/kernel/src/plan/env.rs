@@ -17,6 +17,8 @@ pub struct Env {
     pub(super) output_elements: usize,
     /// Largest dynamic shared memory of a block, in bytes.
     pub(super) smem_max: u32,
+    /// The device's compute capability, major and minor.
+    pub(super) compute_capability: (u32, u32),
     /// Bytes of all tensors together.
     pub(super) tensor_bytes: u64,
     /// Memory of the device, in bytes.
@@ -93,6 +95,7 @@ impl Env {
             names,
             output_elements,
             smem_max,
+            compute_capability: (target.cc_major, target.cc_minor),
             tensor_bytes,
             memory_bytes,
             storage: storage.collect(),

@@ -1,27 +1,23 @@
 //! `launch`: the rules of the hardware and the arguments.
 
-use kgen_record::{PlanArg, Step};
+use kgen_record::{LaunchAttributes, PlanArg, Step};
 
 use super::{
     Problem,
     ast::{Expr, ExprKind},
     call::{Args, Given, MAX_LAUNCHES, at_least},
     eval::Evaluator,
+    tensor_map::refuse_empty_map,
     value::Value,
 };
 use crate::file::line_of;
 
+/// Most blocks of a cluster that every GPU with clusters takes.
+const MAX_CLUSTER: u32 = 8;
+
 impl Evaluator<'_> {
     /// Adds a launch, or drops it where its grid has a 0.
     pub(super) fn launch(&mut self, args: &Args<'_>) -> Result<Value, Problem> {
-        for (slot, name, default) in [(5, "cluster", 1), (6, "cooperative", 0), (7, "pdl", 0)] {
-            if let Some((value, expr)) = args.optional(slot)
-                && value.as_int() != Some(default)
-            {
-                return Err(Problem::new(expr.start, format!("`{name}` is not supported"))
-                    .hint("launch several kernels instead; they run in order"));
-            }
-        }
         let kernel = kernel_name(args)?;
         let grid = extents(args.get(1), "grid", [(1 << 31) - 1, 65_535, 65_535], 0)?;
         let block = extents(args.get(2), "block", [1024, 1024, 64], 1)?;
@@ -31,14 +27,17 @@ impl Evaluator<'_> {
             return Err(Problem::new(args.get(2).1.start, message));
         }
         let smem = self.shared_memory(args.optional(3))?;
-        let plan_args = self.plan_args(args.optional(4))?;
+        let attributes = self.attributes(args, grid)?;
+        let plan_args = self.plan_args(args.optional(4), grid.contains(&0))?;
         self.count_launch(args.call)?;
         let threads =
             grid.iter().fold(u64::from(threads), |all, n| all.saturating_mul((*n).into()));
         self.amounts.threads(threads, self.env, args.call.start)?;
         if !grid.contains(&0) {
             let line = line_of(self.text, args.call.start);
-            self.plan.steps.push(Step::Launch { kernel, grid, block, smem, args: plan_args, line });
+            let args = plan_args;
+            let step = Step::Launch { kernel, grid, block, smem, args, line, attributes };
+            self.plan.steps.push(step);
         }
         Ok(Value::None)
     }
@@ -53,6 +52,60 @@ impl Evaluator<'_> {
         Ok(())
     }
 
+    /// Reads `cluster`, `cooperative` and `pdl`.
+    fn attributes(&self, args: &Args<'_>, grid: [u32; 3]) -> Result<LaunchAttributes, Problem> {
+        const PDL: usize = 7;
+        let cluster = match args.optional(5) {
+            None | Some((Value::None, _)) => None,
+            Some(given) => self.cluster(given, grid)?,
+        };
+        let cooperative = args.flag(6)?;
+        let mut pdl = args.flag(PDL)?;
+        if pdl {
+            self.needs_sm_90("pdl", args.get(PDL).1, "pdl=cc >= 90")?;
+            // Only a launch of the plan's own may be overlapped: what runs before the plan is not its work.
+            pdl = matches!(self.plan.steps.last(), Some(Step::Launch { .. }));
+        }
+        Ok(LaunchAttributes { cluster, pdl, cooperative })
+    }
+
+    /// Reads the extents of a cluster, which must divide the grid; one of a single block is none.
+    fn cluster(&self, given: &Given<'_>, grid: [u32; 3]) -> Result<Option<[u32; 3]>, Problem> {
+        let cluster = extents(given, "cluster", [16; 3], 1)?;
+        let at = given.1.start;
+        let blocks: u32 = cluster.iter().product();
+        if blocks == 1 {
+            return Ok(None);
+        }
+        self.needs_sm_90("cluster", given.1, "cluster=2 if cc >= 90 else 1")?;
+        if blocks > MAX_CLUSTER {
+            let message = format!("a cluster has at most {MAX_CLUSTER} blocks, this one {blocks}");
+            return Err(Problem::new(at, message).hint(
+                "up to 16 blocks are a non-portable size, which kgen does not ask the driver for",
+            ));
+        }
+        for (dim, (grid, cluster)) in grid.into_iter().zip(cluster).enumerate() {
+            if grid % cluster != 0 {
+                let axis = ["x", "y", "z"][dim];
+                let message =
+                    format!("`grid.{axis}` is {grid}, no multiple of the cluster's {cluster}");
+                return Err(Problem::new(at, message)
+                    .hint("round it up with `align_up`, and let the blocks beyond do nothing"));
+            }
+        }
+        Ok(Some(cluster))
+    }
+
+    /// Refuses a feature that the device is too old for; `choice` is the way to use it where it is there.
+    pub(super) fn needs_sm_90(&self, name: &str, at: &Expr, choice: &str) -> Result<(), Problem> {
+        let (major, minor) = self.env.compute_capability;
+        if major >= 9 {
+            return Ok(());
+        }
+        let message = format!("`{name}` needs sm_90, this device is sm_{major}{minor}");
+        Err(Problem::new(at.start, message).hint(format!("ask for it where it is: `{choice}`")))
+    }
+
     fn shared_memory(&self, given: Option<&Given<'_>>) -> Result<u32, Problem> {
         let Some(given) = given else { return Ok(0) };
         let bytes = at_least(given, 0)?;
@@ -63,12 +116,15 @@ impl Evaluator<'_> {
         })
     }
 
-    fn plan_args(&self, given: Option<&Given<'_>>) -> Result<Vec<PlanArg>, Problem> {
+    fn plan_args(&self, given: Option<&Given<'_>>, dropped: bool) -> Result<Vec<PlanArg>, Problem> {
         let Some((list, expr)) = given else { return Ok(Vec::new()) };
         let Value::Tuple(items) = list else {
             let message = format!("`args` is a list, found {}", list.kind());
             return Err(Problem::new(expr.start, message).hint("`args=[x, out, n]`"));
         };
+        if !dropped {
+            items.iter().try_for_each(refuse_empty_map)?;
+        }
         items.iter().enumerate().map(|(index, item)| plan_arg(item, index, expr)).collect()
     }
 }
@@ -96,14 +152,21 @@ fn plan_arg(value: &Value, index: usize, list: &Expr) -> Result<PlanArg, Problem
             dtype: None,
             label: String::new(),
         },
+        Value::TensorMap(map) => PlanArg::TensorMap {
+            buffer: map.buffer,
+            byte_offset: map.byte_offset,
+            map: Box::new(map.map.clone()),
+            label: map.label.clone(),
+        },
         Value::Tuple(_) => {
             return Err(Problem::new(offset, format!("argument {} is a tuple", index + 1))
                 .hint("pass its elements one by one: `x.shape[0], x.shape[1]`"));
         }
         Value::Str(_) | Value::DType(_) | Value::Range { .. } => {
             let message = format!("argument {} is {}", index + 1, value.kind());
-            return Err(Problem::new(offset, message)
-                .hint("kernels take pointers, numbers and bools; make a macro with `define`"));
+            return Err(Problem::new(offset, message).hint(
+                "kernels take pointers, numbers, bools and tensor maps; make a macro with `define`",
+            ));
         }
     })
 }

@@ -19,7 +19,7 @@
 //!
 //! At most 4,096 launches and library steps, 256 scratch buffers of together 8 GiB, 64 KiB of plan; scratch, bytes that fills
 //! and copies write, and threads are bounded by the size of the case. A launch whose grid has a 0 is
-//! dropped. A plan must launch or fill something unless its outputs have no elements.
+//! dropped, and a tensor without elements has a map for none but such. A plan must launch or fill something unless its outputs have no elements.
 
 mod amount;
 mod ast;
@@ -37,6 +37,7 @@ mod math;
 mod names;
 mod operator;
 mod parser;
+mod tensor_map;
 #[cfg(test)]
 mod tests;
 mod value;

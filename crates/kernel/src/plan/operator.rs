@@ -14,7 +14,7 @@ pub(super) fn truth(value: &Value, offset: usize) -> Result<bool, Problem> {
         Value::Int(value) => Ok(*value != 0),
         Value::Float(value) => Ok(*value != 0.0),
         Value::Tuple(items) => Ok(!items.is_empty()),
-        Value::Tensor(_) | Value::Pointer(_) => {
+        Value::Tensor(_) | Value::Pointer(_) | Value::TensorMap(_) => {
             Err(Problem::new(offset, "a tensor or pointer is neither true nor false")
                 .hint("ask `has(x)` whether an optional input is there"))
         }

@@ -11,6 +11,7 @@ use super::{
 };
 use crate::KernelFile;
 
+mod hopper;
 mod wrong;
 
 /// The example of the kernel file contract.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use kgen_record::{BufferRef, DType, TensorSpec};
+use kgen_record::{BufferRef, DType, TensorSpec, tensor_map::TensorMap};
 
 #[derive(Debug, Clone)]
 pub(super) enum Value {
@@ -17,6 +17,7 @@ pub(super) enum Value {
     Tuple(Arc<[Self]>),
     Tensor(Arc<Tensor>),
     Pointer(Pointer),
+    TensorMap(Arc<Map>),
     Range {
         start: i64,
         stop: i64,
@@ -40,6 +41,19 @@ pub(super) struct Pointer {
     pub(super) byte_offset: i64,
     /// Element type of the tensor that it points into; `None` in scratch.
     pub(super) dtype: Option<DType>,
+}
+
+/// A tensor map of a part of a buffer.
+#[derive(Debug)]
+pub(super) struct Map {
+    pub(super) buffer: BufferRef,
+    pub(super) byte_offset: i64,
+    /// The map; its address is 0.
+    pub(super) map: TensorMap,
+    /// Name for messages.
+    pub(super) label: String,
+    /// Where the plan makes it.
+    pub(super) at: usize,
 }
 
 impl Tensor {
@@ -95,6 +109,7 @@ impl Value {
             Self::Tuple(_) => "a tuple",
             Self::Tensor(_) => "a tensor",
             Self::Pointer(_) => "a pointer",
+            Self::TensorMap(_) => "a tensor map",
             Self::Range { .. } => "a range",
         }
     }

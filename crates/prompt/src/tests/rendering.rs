@@ -49,7 +49,7 @@ fn the_first_prompt_holds_contract_and_task() {
     assert!(!prompt.user.contains("3777"), "a drawn shape shows");
     let text = format!("{}\n=== user ===\n{}", prompt.system, prompt.user);
     assert!(text.len() < 13_000, "{} bytes", text.len());
-    for builtin in plan::Builtin::ALL.iter().filter(|builtin| **builtin != plan::Builtin::Tmap) {
+    for builtin in plan::Builtin::ALL {
         let usage = format!("`{}`", builtin.spec().usage);
         let explained = prompt.system.contains(&usage);
         assert_eq!(explained, !builtin.is_library(), "{usage}");

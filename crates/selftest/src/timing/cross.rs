@@ -110,6 +110,7 @@ fn there(launch: &Launch, shared: &[(kgen_device::BufferId, SharedBuffer)]) -> C
             let (_, place) = found.expect("all buffers of the work are shared");
             CubinArg::pointer(&place.handle, place.byte_offset.wrapping_add_signed(*byte_offset))
         }
+        KernelArg::TensorMap { .. } => unreachable!("the work reads through pointers"),
         KernelArg::Null => CubinArg::value(&[0; 8]),
         KernelArg::Bytes(bytes) => CubinArg::value(bytes),
     };

@@ -94,12 +94,12 @@ impl<'d> GpuLab<'d> {
                 kernel: "noise".to_owned(),
                 grid: Work::Gather(work.n_in()).grid(sm_count),
                 block: [BLOCK, 1, 1],
-                smem: 0,
                 args: vec![
                     KernelArg::Pointer { buffer, byte_offset: 0 },
                     KernelArg::Bytes(work.n_in().to_le_bytes().to_vec()),
                     KernelArg::Bytes(seed.to_le_bytes().to_vec()),
                 ],
+                ..Launch::default()
             };
             self.device.launch(self.module, &noise)?;
         }
@@ -113,8 +113,8 @@ impl<'d> GpuLab<'d> {
             kernel: work.kernel().to_owned(),
             grid: work.grid(sm_count),
             block: work.block(),
-            smem: 0,
             args,
+            ..Launch::default()
         });
         Ok(())
     }
@@ -239,8 +239,8 @@ impl Pair<'_> {
             kernel: "spin".to_owned(),
             grid: [1; 3],
             block: [1; 3],
-            smem: 0,
             args: vec![KernelArg::Bytes(HOLD_NS.to_le_bytes().to_vec())],
+            ..Launch::default()
         };
         self.device.launch(self.module, &spin)
     }

@@ -171,7 +171,226 @@ const WRONG: &[Wrong] = &[
     ("a = f32('x')", 1, 9, "expected a number", ""),
     ("a = i32(3000000000)", 1, 9, "does not fit 32 bits", "long long"),
     ("a = i32(1e300)", 1, 9, "expected a number", ""),
-    ("a = tmap(self, box=[1])", 1, 5, "not supported", "pointers"),
+    // Tensor maps.
+    ("a = tensor_map(3, box=[1])", 1, 16, "needs a tensor or a scratch", ""),
+    ("a = tensor_map(weight, box=[1])", 1, 16, "found None", "has(x)"),
+    ("a = tensor_map(self)", 1, 5, "misses `box`", "im2col="),
+    ("a = tensor_map(self, box=[4])", 1, 26, "`box` has 1 numbers for a tensor of 2", "x.shape"),
+    ("a = tensor_map(self, box=[4, 'x'])", 1, 26, "a list of integers", ""),
+    ("a = tensor_map(self, box=[4, -1])", 1, 26, "`box` has -1", ""),
+    (
+        "a = tensor_map(self, box=[4, 0])",
+        1,
+        26,
+        "the box has 0 elements along dimension 1",
+        "several",
+    ),
+    (
+        "a = tensor_map(self, box=[300, 4])",
+        1,
+        26,
+        "300 elements along dimension 0; 1 to 256",
+        "several",
+    ),
+    (
+        "a = tensor_map(self, box=[4, 2])",
+        1,
+        26,
+        "take 8 bytes, which must be a multiple of 16",
+        "whole",
+    ),
+    ("a = tensor_map(self, box=[4, 8], swizzle=16)", 1, 42, "one of 0, 32, 64, 128, found 16", ""),
+    (
+        "a = tensor_map(self, box=[4, 16], swizzle=32)",
+        1,
+        43,
+        "64 bytes, more than the 32",
+        "narrower",
+    ),
+    ("a = tensor_map(self, box=[4, 8], l2='x')", 1, 37, "0, 64, 128, 256, found a string", ""),
+    ("a = tensor_map(self, box=[4, 8], oob='one')", 1, 38, "\"zero\" or \"nan\", found `one`", ""),
+    (
+        "a = tensor_map(self, box=[4, 8], oob='nan', dtype='u32')",
+        1,
+        38,
+        "only for floating",
+        "zero",
+    ),
+    ("a = tensor_map(self, box=[4, 8], interleave=16)", 1, 45, "at least 3 dimensions", "NC/8HWC8"),
+    (
+        "a = tensor_map(self, box=[4, 8], element_strides=[9, 1])",
+        1,
+        50,
+        "dimension 0 is 9; 1 to 8",
+        "n-th",
+    ),
+    (
+        "a = tensor_map(self, box=[4, 8], element_strides=[1])",
+        1,
+        50,
+        "1 numbers for a tensor of 2",
+        "x.shape",
+    ),
+    (
+        "a = tensor_map(self, box=[4, 8], dtype='f16')",
+        1,
+        40,
+        "elements of 4 bytes, `dtype` of 2",
+        "shape",
+    ),
+    ("a = tensor_map(self, box=[4, 8], dtype='f99')", 1, 40, "`f99` is no dtype", "tf32"),
+    ("a = tensor_map(self, box=[4, 8], dtype=3)", 1, 40, "is a dtype, found an integer", ""),
+    (
+        "a = tensor_map(self, box=[4, 8], shape=[12, 8])",
+        1,
+        40,
+        "ends at byte 384 of `self`, which has 192",
+        "elements",
+    ),
+    (
+        "a = tensor_map(self, box=[4, 8], strides=[12, 1])",
+        1,
+        42,
+        "ends at byte 272 of `self`",
+        "elements",
+    ),
+    (
+        "a = tensor_map(self, box=[4, 8], strides=[9, 1])",
+        1,
+        42,
+        "the stride of dimension 0, 36 bytes, must",
+        "pointers",
+    ),
+    ("a = tensor_map(self, box=[4, 8], strides=[1])", 1, 5, "1 numbers for a shape of 2", ""),
+    (
+        "a = tensor_map(self, box=[4, 8], shape=(1, 1, 1, 1, 6, 8))",
+        1,
+        26,
+        "`box` has 2 numbers",
+        "x.shape",
+    ),
+    ("a = tensor_map(self, box=[1] , shape=())", 1, 26, "1 numbers for a tensor of 0", "x.shape"),
+    (
+        "s = scratch(99); a = tensor_map(s, box=[1, 8], dtype='f32', shape=[1, 8], strides=[1 << 38, 1])",
+        1,
+        83,
+        "the stride of dimension 0, 1099511627776 bytes, must be less than 2^40",
+        "large",
+    ),
+    ("a = tensor_map(self, box=[], shape=(), strides=())", 1, 36, "of rank 1 to 5, not 0", "view"),
+    ("a = tensor_map(t, box=[4, 4])", 1, 16, "the innermost stride of `t` is 5", "contiguous"),
+    (
+        "a = tensor_map(t, box=[4], shape=[20])",
+        1,
+        5,
+        "not contiguous, so `shape` needs",
+        "contiguous",
+    ),
+    ("a = tensor_map(other, box=[8])", 1, 16, "`other` begins at byte 6 of its buffer", "x.align"),
+    ("a = tensor_map(ptr(self), box=[8])", 1, 5, "of `ptr(self)` needs `dtype`", "`strides=`"),
+    (
+        "a = tensor_map(ptr(self, 4), box=[8], dtype='f32', shape=[8], strides=[1])",
+        1,
+        16,
+        "begins at byte 4",
+        "align",
+    ),
+    (
+        "s = scratch(99); a = tensor_map(s, box=[4], dtype='f32')",
+        1,
+        22,
+        "of `s` needs `shape`",
+        "`strides=`",
+    ),
+    (
+        "s = scratch(99); a = tensor_map(s, box=[4], dtype='f32', shape=[4])",
+        1,
+        22,
+        "needs `strides`",
+        "`strides=`",
+    ),
+    (
+        "s = scratch(99); a = tensor_map(s, box=[4], dtype='f32', shape=[25], strides=[1])",
+        1,
+        64,
+        "ends at byte 100 of `s`, which has 99",
+        "elements",
+    ),
+    (
+        "a = tensor_map(self, box=[4, 8], channels=4)",
+        1,
+        43,
+        "`channels` belongs to `im2col`",
+        "box",
+    ),
+    ("a = tensor_map(self, box=[4, 8], im2col=(0, 0))", 1, 41, "either `box` or `im2col`", ""),
+    ("a = tensor_map(self, im2col=3)", 1, 29, "is two corners", "im2col="),
+    (
+        "a = tensor_map(self, im2col=(0, 0), channels=8, pixels=8)",
+        1,
+        16,
+        "in im2col mode is of rank 3 to 5, not 2",
+        "view",
+    ),
+    (
+        "a = tensor_map(self, im2col=(0, 0), shape=[2, 3, 8], pixels=8)",
+        1,
+        5,
+        "needs `channels`",
+        "pixels",
+    ),
+    (
+        "a = tensor_map(self, im2col=((0, 0), (0, 0)), shape=[2, 3, 8], channels=8, pixels=8)",
+        1,
+        29,
+        "2 offsets for a tensor of 1 spatial",
+        "between",
+    ),
+    (
+        "a = tensor_map(self, im2col=(0, -3), shape=[2, 3, 8], channels=8, pixels=8)",
+        1,
+        29,
+        "empty along dimension 1",
+        "offsets",
+    ),
+    (
+        "a = tensor_map(self, im2col=(0, 40000), shape=[2, 3, 8], channels=8, pixels=8)",
+        1,
+        29,
+        "offset 40000 of dimension 1",
+        "offsets",
+    ),
+    (
+        "a = tensor_map(self, im2col=(0, 0), shape=[2, 3, 8], channels=300, pixels=8)",
+        1,
+        63,
+        "300 channels",
+        "several",
+    ),
+    (
+        "a = tensor_map(self, im2col=(0, 0), shape=[2, 3, 8], channels=8, pixels=2000)",
+        1,
+        73,
+        "2000 pixels",
+        "several",
+    ),
+    (
+        "a = tensor_map(self, im2col=(0, 0), shape=[2, 3, 8], channels=3, pixels=8)",
+        1,
+        63,
+        "12 bytes, which must be",
+        "whole",
+    ),
+    ("m = tensor_map(self, box=[4, 8]); a = m.shape", 1, 39, "a tensor map has no attribute", ""),
+    ("m = tensor_map(self, box=[4, 8]); a = m + 1", 1, 39, "", ""),
+    ("m = tensor_map(self, box=[4, 8]); fill(m, 0)", 1, 40, "found a tensor map", "whole buffers"),
+    (
+        "m = tensor_map(self, box=[4, 8], shape=[0, 8])\nlaunch('k', 1, 1, args=[m])",
+        1,
+        5,
+        "`self` has no elements, its shape is [0, 8]",
+        "launch nothing",
+    ),
     // Launches.
     ("launch('k')", 1, 1, "misses `grid`", "launch(\"kernel\""),
     ("launch('k', 1, 1, 0)", 1, 19, "takes 3 positional", "launch("),
@@ -192,9 +411,32 @@ const WRONG: &[Wrong] = &[
     ("launch('k', 1, 1, args=self)", 1, 24, "`args` is a list", "args=["),
     ("launch('k', 1, 1, args=[k, self.shape])", 1, 28, "argument 2 is a tuple", "one by one"),
     ("launch('k', 1, 1, args=['x'])", 1, 25, "argument 1 is a string", "define"),
-    ("launch('k', 1, 1, cluster=2)", 1, 27, "`cluster` is not supported", "in order"),
-    ("launch('k', 1, 1, cooperative=True)", 1, 31, "`cooperative` is not", "in order"),
-    ("launch('k', 1, 1, pdl=True)", 1, 23, "`pdl` is not supported", "in order"),
+    (
+        "launch('k', 3, 1, cluster=2)",
+        1,
+        27,
+        "`grid.x` is 3, no multiple of the cluster's 2",
+        "align_up",
+    ),
+    ("launch('k', (4, 6, 1), 1, cluster=(2, 4))", 1, 35, "`grid.y` is 6, no multiple", "align_up"),
+    ("launch('k', 16, 1, cluster=16)", 1, 28, "at most 8 blocks, this one 16", "non-portable"),
+    (
+        "launch('k', 16, 1, cluster=(4, 4, 2))",
+        1,
+        28,
+        "at most 8 blocks, this one 32",
+        "non-portable",
+    ),
+    ("launch('k', 16, 1, cluster=0)", 1, 28, "`cluster.x` is 0, allowed are 1 to 16", ""),
+    ("launch('k', 16, 1, cluster='2')", 1, 28, "1 to 3 integers", ""),
+    (
+        "launch('k', 1, 1, cooperative=1)",
+        1,
+        31,
+        "`cooperative` is True or False, found an integer",
+        "",
+    ),
+    ("launch('k', 1, 1, pdl='x')", 1, 23, "`pdl` is True or False, found a string", ""),
     ("for i in range(4097): launch('k', 1, 1)", 1, 23, "4096 launches", "inside a kernel"),
 ];
 
@@ -213,6 +455,23 @@ fn every_error_names_its_place_and_the_way_out() {
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn features_of_a_newer_device_name_both() {
+    let target = Target { cc_major: 8, cc_minor: 6, ..Target::h100_class() };
+    let case = case(&[("self", tensor(TensorSpec::contiguous(DType::F32, &[6, 8])))]);
+    let env = Env::new(&case, &[TensorSpec::contiguous(DType::F32, &[6, 8])], &target);
+    for (plan, feature) in [
+        ("launch('k', 2, 1, cluster=2)", "cluster"),
+        ("launch('k', 1, 1, pdl=True)", "pdl"),
+        ("a = tensor_map(self, box=[4, 8])", "tensor_map"),
+    ] {
+        let Err(LaunchPlanError::Error(error)) = run(&env, plan, &[]) else { panic!("{plan}") };
+        assert_eq!(error.message, format!("`{feature}` needs sm_90, this device is sm_86"));
+        assert!(error.hint.unwrap().contains("cc >= 90"));
+    }
+    run(&env, "launch('k', 2, 1, cluster=1, pdl=cc >= 90, cooperative=True)", &[]).unwrap();
 }
 
 #[test]
