@@ -12,7 +12,7 @@ const PRELUDE_TEXT: &str = include_str!("headers/prelude.h");
 /// Headers by the names people include them with. The empty ones stand for declarations that NVRTC
 /// or the prelude has anyway (`printf`, `assert`, math functions, vector types) or that only host
 /// code needs.
-const HEADERS: [(&str, &str); 37] = [
+const HEADERS: [(&str, &str); 38] = [
     ("algorithm", include_str!("headers/algorithm.h")),
     ("array", include_str!("headers/array.h")),
     ("assert.h", ""),
@@ -37,6 +37,7 @@ const HEADERS: [(&str, &str); 37] = [
     ("functional", include_str!("headers/functional.h")),
     ("inttypes.h", ""),
     ("iostream", ""),
+    ("kg/hopper.cuh", include_str!("headers/hopper.cuh")),
     ("limits", include_str!("headers/limits.h")),
     ("limits.h", ""),
     ("math.h", ""),

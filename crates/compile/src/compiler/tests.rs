@@ -3,6 +3,8 @@ use kgen_record::ParamType;
 use super::*;
 use crate::testing::{compile, compiler};
 
+mod hopper;
+
 const RELU: &str = r#"/*@plan
 launch("relu", grid=1, block=256, args=[self, out, 1])  # it's an apostrophe
 @*/

@@ -87,6 +87,9 @@ typedef unsigned long long uintmax_t;
 #define SIZE_MAX ULLONG_MAX
 #endif
 
+// A tensor map: what `tensor_map` of a plan makes, for a parameter `const __grid_constant__ CUtensorMap`.
+typedef struct alignas(64) CUtensorMap_st { uint64_t opaque[16]; } CUtensorMap;
+
 namespace kg {
 // The lowered name of an instance spells the parameter types of a kernel; never defined.
 template <class _KgF> __global__ void sig();

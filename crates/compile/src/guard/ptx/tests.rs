@@ -201,3 +201,45 @@ fn amounts_that_no_kernel_needs_are_refused() {
         assert!(message.contains(part), "{source}: {message}");
     }
 }
+
+#[test]
+fn bulk_copies_and_maps_reach_no_variable_of_the_module() {
+    let head =
+        "#include <kg/hopper.cuh>\n__device__ float state[64]; __device__ CUtensorMap map;\n";
+    let kernels = [
+        "kg::bulk_store(state, tile, 256);",
+        "asm volatile(\"cp.reduce.async.bulk.global.shared::cta.bulk_group.add.f32 [%0], [%1], 256;\"\
+         :: \"l\"(state), \"r\"(kg::smem_address(tile)));",
+        "kg::tma_store(&map, tile, 0);",
+        "asm volatile(\"tensormap.replace.tile.rank.global.b1024.b32 [%0], 1;\" :: \"l\"(&map));",
+        "map = m;",
+    ];
+    for kernel in kernels {
+        let source = format!(
+            "{head}extern \"C\" __global__ void k(const __grid_constant__ CUtensorMap m) {{\n\
+             __shared__ alignas(128) float tile[64]; {kernel} }}"
+        );
+        let finding = verdict(&source).expect_err(kernel);
+        assert!(finding.message.contains("variable"), "{kernel}: {}", finding.message);
+    }
+}
+
+#[test]
+fn instructions_for_sm_90a_are_no_state() {
+    let kernels = [
+        "kg::tma_load(tile, &m, &bar, 0, 0); kg::tma_store(&m, tile, 0, 0); kg::bulk_commit();",
+        "kg::registers_dec<40>(); kg::dependency_wait(); kg::launch_dependents();",
+        "kg::fence_async(); kg::cluster_sync(); x[0] = kg::cluster_rank() + kg::elect_one();",
+        "float d[4] = {}; kg::wgmma<kg::mma::bf16, 8>(d, kg::wgmma_descriptor<128>(tile), kg::wgmma_descriptor<128>(tile));\
+         kg::wgmma_commit(); kg::wgmma_wait<0>(); x[threadIdx.x] = d[0];",
+        "asm volatile(\"fence.proxy.tensormap::generic.acquire.gpu [%0], 128;\" :: \"l\"(x));",
+    ];
+    for kernel in kernels {
+        let source = format!(
+            "#include <kg/hopper.cuh>\nextern \"C\" __global__ void __launch_bounds__(128, 1)\n\
+             k(const __grid_constant__ CUtensorMap m, float* x) {{\n\
+             __shared__ alignas(1024) float tile[64]; __shared__ alignas(8) uint64_t bar; {kernel} }}"
+        );
+        verdict(&source).unwrap_or_else(|finding| panic!("{kernel}: {}", finding.message));
+    }
+}
