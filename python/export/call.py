@@ -102,18 +102,26 @@ class _Launch:
     """A launch whose scalar arguments are encoded once."""
 
     def __init__(self, step, functions):
-        _, kernel, grid, block, self.smem, args = step
+        _, kernel, grid, block, self.smem, args, self.attributes = step
         self.function, kinds = functions[kernel]
         if len(args) != len(kinds):
             raise PlanError(f"{kernel} has {len(kinds)} parameters, the plan passes {len(args)}")
         self.extents = grid + block
+        for kind, arg in zip(kinds, args):
+            if (kind == _TENSOR_MAP) != (arg[0] == "tensor_map"):
+                raise PlanError(f"{kernel} takes tensor maps by value, and nothing else so")
         self.pointers = [(index, *arg[1], arg[2]) for index, arg in enumerate(args)
                          if arg[0] == "pointer"]
+        self.maps = [(index, *arg[1], *arg[2:]) for index, arg in enumerate(args)
+                     if arg[0] == "tensor_map"]
+        # Maps that were made, by argument and address.
+        self.made = {}
+        in_buffers = ("pointer", "tensor_map")
         self.scalars = [
             ctypes.create_string_buffer(_encode(kind, arg), 8)
-            for kind, arg in zip(kinds, args) if arg[0] != "pointer"]
+            for kind, arg in zip(kinds, args) if arg[0] not in in_buffers]
         scalars = map(ctypes.addressof, self.scalars)
-        self.addresses = [0 if arg[0] == "pointer" else next(scalars) for arg in args]
+        self.addresses = [0 if arg[0] in in_buffers else next(scalars) for arg in args]
 
     def run(self, buffers, stream):
         values = (ctypes.c_uint64 * len(self.pointers))()
@@ -121,8 +129,22 @@ class _Launch:
         for slot, (index, kind, buffer, byte_offset) in enumerate(self.pointers):
             values[slot] = buffers[kind][buffer].data_ptr() + byte_offset
             addresses[index] = base + 8 * slot
+        maps = [self.map(index, buffers[kind][buffer].data_ptr() + byte_offset, description)
+                for index, kind, buffer, byte_offset, description in self.maps]
+        for (index, *_), (_, address) in zip(self.maps, maps):
+            addresses[index] = address
         parameters = (ctypes.c_void_p * len(addresses))(*addresses)
-        _driver.launch(self.function, self.extents, self.smem, parameters, stream)
+        _driver.launch(
+            self.function, self.extents, self.smem, parameters, stream, self.attributes)
+
+    def map(self, index, address, description):
+        """Returns the tensor map of an argument at an address: its memory, and where it lies there."""
+        made = self.made.get((index, address))
+        if made is None:
+            if len(self.made) >= 256:
+                self.made.clear()
+            made = self.made[index, address] = _driver.tensor_map(address, description)
+        return made
 
 
 @contextlib.contextmanager

@@ -59,10 +59,26 @@ def buffer(ref):
     return (ref["kind"], ref["index"])
 
 
+def description(of):
+    """Returns a tensor map in the runtime's words."""
+    (name, mode), = of["mode"].items()
+    if name == "tiled":
+        mode = (name, tuple(mode["box_dims"]))
+    else:
+        mode = (name, tuple(mode["lower"]), tuple(mode["upper"]), mode["channels"], mode["pixels"])
+    lists = (tuple(of[field]) for field in ("dims", "strides", "element_strides"))
+    numbers = (0 if of[field] == "none" else int(of[field][1:])
+               for field in ("interleave", "swizzle", "l2"))
+    fill = {"zeros": "zero", "nan": "nan"}[of["oob"]]
+    return (of["data_type"], *lists, *numbers, fill, mode)
+
+
 def argument(arg):
     kind = arg["kind"]
     if kind == "pointer":
         return (kind, buffer(arg["buffer"]), arg["byte_offset"])
+    if kind == "tensor_map":
+        return (kind, buffer(arg["buffer"]), arg["byte_offset"], description(arg["map"]))
     if kind == "float":
         return (kind, float(arg["value"]))
     return (kind, arg["value"]) if "value" in arg else (kind,)
@@ -71,8 +87,11 @@ def argument(arg):
 def step_of_kgen(step):
     if step["kind"] == "launch":
         args = tuple(argument(arg) for arg in step["args"])
+        attributes = step.get("attributes", {})
+        cluster = attributes.get("cluster")
         return ("launch", step["kernel"], tuple(step["grid"]), tuple(step["block"]), step["smem"],
-                args)
+                args, (cluster and tuple(cluster), attributes.get("pdl", False),
+                       attributes.get("cooperative", False)))
     if step["kind"] == "copy":
         spec = step["source"]["spec"]
         layout = (spec["dtype"], tuple(spec["shape"]), tuple(spec["stride"]), spec["offset"])

@@ -28,6 +28,7 @@ _EXPORTED(char, 2) _EXPORTED(signed char, 2) _EXPORTED(unsigned char, 3) _EXPORT
 _EXPORTED(unsigned short, 5) _EXPORTED(int, 6) _EXPORTED(unsigned int, 7) _EXPORTED(long, 8)
 _EXPORTED(long long, 8) _EXPORTED(unsigned long, 9) _EXPORTED(unsigned long long, 9)
 _EXPORTED(bool, 10) _EXPORTED(double, 11) _EXPORTED(float, 12)
+_EXPORTED(CUtensorMap, 0)
 #ifdef __CUDA_FP16_H__
 _EXPORTED(__half, 13)
 #endif
@@ -50,7 +51,7 @@ __global__ void params();
 }
 """
 
-_POINTER, _BOOL, _F64, _F32, _F16, _BF16, _OTHER = 1, 10, 11, 12, 13, 14, 15
+_TENSOR_MAP, _POINTER, _BOOL, _F64, _F32, _F16, _BF16, _OTHER = 0, 1, 10, 11, 12, 13, 14, 15
 _INTS = {2: "b", 3: "B", 4: "h", 5: "H", 6: "i", 7: "I", 8: "q", 9: "Q"}
 
 
@@ -215,6 +216,37 @@ def compile_variant(arch, types, defines, kernels):
         kernel: (entry, _kinds(kinds)) for kernel, entry, kinds in zip(kernels, entries, spelled)}
 
 
+class _Attribute(ctypes.Structure):
+    """CUlaunchAttribute; the value is a union of 64 bytes."""
+
+    _fields_ = [("id", ctypes.c_uint), ("pad", ctypes.c_uint), ("value", ctypes.c_uint * 16)]
+
+
+class _Config(ctypes.Structure):
+    """CUlaunchConfig."""
+
+    _fields_ = [("extents", ctypes.c_uint * 6), ("smem", ctypes.c_uint),
+                ("stream", ctypes.c_void_p), ("attributes", ctypes.POINTER(_Attribute)),
+                ("count", ctypes.c_uint)]
+
+
+def _attributes(cluster, pdl, cooperative):
+    """Returns the attributes of a launch as the driver takes them."""
+    given = [(4, cluster)] if cluster else []
+    given += [(number, (1,)) for number, is_set in ((6, pdl), (2, cooperative)) if is_set]
+    attributes = (_Attribute * len(given))()
+    for attribute, (number, words) in zip(attributes, given):
+        attribute.id = number
+        attribute.value[:len(words)] = words
+    return attributes
+
+
+# CUtensorMapDataType.
+_MAP_TYPE_NUMBERS = {name: number for number, name in enumerate((
+    "u8", "u16", "u32", "i32", "u64", "i64", "f16", "f32", "f64", "bf16", "f32_ftz", "tf32",
+    "tf32_ftz"))}
+
+
 class Driver:
     """The few calls of the CUDA driver that launching takes. They work in the current context."""
 
@@ -260,11 +292,40 @@ class Driver:
             functions[kernel] = (function, kinds)
         return functions
 
-    def launch(self, function, extents, smem, parameters, stream):
+    def tensor_map(self, address, description):
+        """Encodes a tensor map at an address; returns its memory and where it lies in there."""
+        data_type, extents, strides, steps, interleave, swizzle, l2, fill, mode = description
+        memory = (ctypes.c_ubyte * 192)()
+        at = -(-ctypes.addressof(memory) // 64) * 64
+
+        def array(of, numbers):
+            return (of * max(len(numbers), 1))(*numbers)
+
+        number = ctypes.c_uint
+        if mode[0] == "tiled":
+            name, parts = "cuTensorMapEncodeTiled", [array(number, mode[1])]
+        else:
+            name = "cuTensorMapEncodeIm2col"
+            parts = [array(ctypes.c_int, corner) for corner in mode[1:3]]
+            parts += [number(count) for count in mode[3:]]
+        self.call(
+            name, ctypes.c_void_p(at), number(_MAP_TYPE_NUMBERS[data_type]), number(len(extents)),
+            ctypes.c_void_p(address), array(ctypes.c_uint64, extents),
+            array(ctypes.c_uint64, strides), *parts, array(number, steps),
+            number(interleave // 16), number({0: 0, 32: 1, 64: 2, 128: 3}[swizzle]),
+            number({0: 0, 64: 1, 128: 2, 256: 3}[l2]), number(fill == "nan"))
+        return memory, at
+
+    def launch(self, function, extents, smem, parameters, stream, attributes=(None, False, False)):
         """Launches a kernel. extents: of the grid, then of a block."""
         if smem > 48 << 10:
             # CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
             self.call("cuFuncSetAttribute", function, 8, smem)
+        if any(attributes):
+            attributes = _attributes(*attributes)
+            config = _Config((ctypes.c_uint * 6)(*extents), smem, stream, attributes, len(attributes))
+            self.call("cuLaunchKernelEx", ctypes.byref(config), function, parameters, None)
+            return
         status = self._launch(function, *extents, smem, stream, parameters, None)
         if status != 0:
             raise CudaError(f"cuLaunchKernel: {self.text(status)}")

@@ -59,6 +59,17 @@ class Pointer:
         self.buffer, self.byte_offset, self.dtype = buffer, byte_offset, dtype
 
 
+class TensorMap:
+    """A tensor map of a part of a buffer, innermost dimension first, as the driver takes it.
+
+    description: data type, extents, strides in bytes, element strides, interleave, swizzle, L2
+    promotion, fill, and the mode: ("tiled", box) or ("im2col", lower, upper, channels, pixels).
+    """
+
+    def __init__(self, buffer, byte_offset, description):
+        self.buffer, self.byte_offset, self.description = buffer, byte_offset, description
+
+
 def _product(extents):
     product = 1
     for extent in extents:
@@ -130,7 +141,61 @@ def ptr(x, byte_offset=0):
     return Pointer(x.buffer, base + byte_offset, x.dtype)
 
 
+def tensor_map(x, box=None, swizzle=0, l2=128, oob="zero", interleave=0, element_strides=None,
+               shape=None, strides=None, dtype=None, im2col=None, channels=None, pixels=None):
+    if not isinstance(x, (View, Pointer)):
+        raise PlanError(f"`tensor_map` needs a tensor or a scratch buffer, found {x!r}")
+    dtype = str(x.dtype if dtype is None else dtype)
+    data_type, size = _MAP_TYPES.get(dtype) or (dtype, DType(dtype).size)
+    is_own = strides is None
+    if isinstance(x, View):
+        byte_offset = x.offset * x.itemsize
+        if strides is None:
+            strides = x.stride if shape is None else _dense(_tuple(shape))
+        shape = x.shape if shape is None else shape
+    else:
+        byte_offset = x.byte_offset
+    if shape is None or strides is None:
+        raise PlanError("a tensor map of scratch needs `shape` and `strides`")
+    shape, strides = _tuple(shape), _tuple(strides)
+    if len(strides) != len(shape) or (shape and shape[-1] > 1 and strides[-1] != 1):
+        raise PlanError(f"no tensor map takes the shape {shape} with strides {strides}")
+    # The stride of a dimension of one element is never used: it is one that the driver takes, unless
+    # the plan gives one.
+    align, in_bytes = 32 if interleave == 32 else 16, []
+    span = (shape[-1] if shape else 1) * size
+    for extent, stride in zip(shape[-2::-1], strides[-2::-1]):
+        stride *= size
+        if extent == 1 and is_own:
+            stride = min(-(-span // align) * align, (1 << 40) - align)
+        in_bytes.append(stride)
+        span = stride * extent
+    if (box is None) == (im2col is None):
+        raise PlanError("a tensor map has either `box` or `im2col`")
+    if im2col is None:
+        mode = ("tiled", _tuple(box)[::-1])
+    else:
+        lower, upper = (_tuple(corner)[::-1] for corner in im2col)
+        mode = ("im2col", lower, upper, _int(channels, 1), _int(pixels, 1))
+    steps = (1,) * len(shape) if element_strides is None else _tuple(element_strides)
+    return TensorMap(x.buffer, byte_offset, (
+        data_type, shape[::-1], tuple(in_bytes), steps[::-1], interleave, swizzle, l2, oob, mode))
+
+
+def _tuple(value):
+    values = value if isinstance(value, (tuple, list)) else (value,)
+    return tuple(_int(number) for number in values)
+
+
+# Types that tensor maps have for those of tensors, and types that only they have, with their sizes.
+_MAP_TYPES = {
+    "f8e4m3": ("u8", 1), "f8e5m2": ("u8", 1), "i8": ("u8", 1), "bool": ("u8", 1), "i16": ("u16", 2),
+    "u16": ("u16", 2), "u32": ("u32", 4), "u64": ("u64", 8), "f32_ftz": ("f32_ftz", 4),
+    "tf32": ("tf32", 4), "tf32_ftz": ("tf32_ftz", 4),
+}
+
 _FUNCTIONS = {
+    "tensor_map": tensor_map,
     "cdiv": cdiv, "min": min, "max": max, "abs": abs, "align_up": align_up, "next_pow2": next_pow2,
     "ilog2": ilog2, "is_pow2": is_pow2, "len": len, "prod": prod, "range": range, "has": has,
     "require": require, "ptr": ptr, "f32": f32, "float": f32, "i32": i32, "int": i32,
@@ -142,11 +207,13 @@ class Resolved:
 
     defines: macros for the compiler. params: the autotuning axes as (name, values, chosen).
     scratch: buffers to allocate as (bytes, zero). steps: ("launch", kernel, grid, block, smem,
-    args), ("copy", source view, target buffer), ("fill", buffer, byte) and ("matmul", a, b, out,
+    args, attributes), ("copy", source view, target buffer), ("fill", buffer, byte) and ("matmul", a, b, out,
     trans_a, trans_b, alpha, accumulate) and ("convolution", x, w, out, stride, padding, dilation,
     groups), to be done in order; the tensors of the last two are dense views.
-    An argument is ("pointer", buffer, byte offset), ("null",), ("int", n), ("float", x) or
-    ("bool", b); a buffer is ("input", i), ("output", i) or ("scratch", i).
+    Attributes are the cluster, None for none, and whether the launch is dependent and cooperative.
+    An argument is ("pointer", buffer, byte offset), ("tensor_map", buffer, byte offset, description),
+    ("null",), ("int", n), ("float", x) or ("bool", b); a buffer is ("input", i), ("output", i) or
+    ("scratch", i).
     """
 
     def __init__(self, chosen):
@@ -218,9 +285,15 @@ class Resolved:
         limits = zip(grid + block, (0x7FFFFFFF, 0xFFFF, 0xFFFF, 1024, 1024, 64))
         if any(extent > limit for extent, limit in limits) or min(block) < 1 or min(grid) < 0:
             raise PlanError(f"no GPU takes grid {grid} with blocks of {block}")
+        cluster = None if cluster is None or _product(_extents(cluster)) == 1 else _extents(cluster)
+        if cluster and any(blocks % extent for blocks, extent in zip(grid, cluster)):
+            raise PlanError(f"grid {grid} is not made of clusters of {cluster}")
+        # Only another launch of the plan may be overlapped.
+        pdl = pdl and bool(self.steps) and self.steps[-1][0] == "launch"
         if 0 not in grid:
             args = tuple(_argument(arg) for arg in args)
-            self.steps.append(("launch", kernel, grid, block, _int(smem, 0), args))
+            self.steps.append(("launch", kernel, grid, block, _int(smem, 0), args,
+                               (cluster, pdl, cooperative)))
 
     def matmul(self, a, b, out, m, n, k, batch=1, trans_a=False, trans_b=False, alpha=1.0,
                accumulate=False, dtype=None):
@@ -296,6 +369,10 @@ def _argument(value):
         return ("pointer", value.buffer, value.offset * value.itemsize)
     if isinstance(value, Pointer):
         return ("pointer", value.buffer, value.byte_offset)
+    if isinstance(value, TensorMap):
+        if 0 in value.description[1]:
+            raise PlanError("a tensor without elements has no tensor map")
+        return ("tensor_map", value.buffer, value.byte_offset, value.description)
     kind = {bool: "bool", int: "int", float: "float"}.get(type(value))
     if kind is None:
         raise PlanError(f"{value!r} cannot be passed to a kernel")

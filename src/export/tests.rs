@@ -127,6 +127,34 @@ launch("k", 1, 32, args=[ptr(acc), out])
 @*/
 "#;
 
+/// A kernel file with tensor maps and attributes of launches.
+const HOPPER: &str = r#"
+/*@plan
+n = self.numel
+rows = max(n, 8)
+ws = scratch(rows * 32 * 4)
+flat = tensor_map(ws, box=[2, 32], dtype="f32", shape=[rows, 32], strides=[32, 1], swizzle=128, l2=256)
+half = tensor_map(ws, [8], swizzle=0, l2=0, oob="nan", dtype="f16", shape=16, strides=1)
+round = tensor_map(ptr(ws, 128), box=(1, 1, 4), dtype="tf32", shape=(1, 1, 7), strides=(64, 8, 1),
+                   element_strides=[1, 2, 1], oob="nan")
+sliced = tensor_map(ws, box=[1, 2, 2, 16], interleave=32, swizzle=32, dtype="i16", shape=[2, 2, 2, 16],
+                    strides=[64, 32, 16, 1])
+window = tensor_map(ws, im2col=((-1, 0), (1, -1)), channels=8, pixels=4, dtype="bf16",
+                    shape=[1, 3, 3, 8], strides=[72, 24, 8, 1])
+if self.contiguous and self.ndim > 0 and self.numel > 0 and self.shape[-1] * self.itemsize % 16 == 0:
+    if self.align >= 16:
+        launch("row", 1, 32, args=[tensor_map(self, box=[1, 1, 8], shape=[1, 1, n])])
+        own = tensor_map(self, box=[16 // self.itemsize], shape=[n])
+        launch("own", 1, 32, args=[own, tensor_map(out, box=16 // out.itemsize, shape=n, dtype=out.dtype)])
+launch("first", grid=(4, 2), block=32, cluster=(2, 2), pdl=True, args=[flat, half, round])
+launch("second", grid=2, block=32, cluster=(2, 1, 1) if cc >= 90 else 1, pdl=True, cooperative=True,
+       args=[sliced, window, n])
+launch("third", grid=8, block=32, cluster=1, pdl=True)
+fill(out, 0)
+launch("fourth", grid=8, block=32, pdl=True)
+@*/
+"#;
+
 #[test]
 fn plans_mean_the_same_in_python() {
     let mut lines = Vec::new();
@@ -138,6 +166,7 @@ fn plans_mean_the_same_in_python() {
         lines.push(line(relu, UNUSUAL, &case, &[]));
         lines.push(line(relu, UNUSUAL, &case, &[("BLOCK", 256)]));
         lines.push(line(relu, LIBRARY, &case, &[]));
+        lines.push(line(relu, HOPPER, &case, &[]));
     }
     let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
     if let Some(said) = python("python3", "compare_plans.py", &[], text.into_bytes()) {
