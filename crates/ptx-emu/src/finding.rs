@@ -49,6 +49,12 @@ kinds! {
     BarrierDivergence "barrier_divergence",
     /// An mbarrier that is not initialised, was overwritten or is used against its rules.
     Mbarrier "mbarrier",
+    /// A tensor map that is none, or a copy that it does not describe.
+    TensorMap "tensor_map",
+    /// An asynchronous operation reads what threads wrote without a proxy fence between.
+    AsyncProxy "async_proxy",
+    /// Registers of `wgmma` used while it is under way, or without its fence.
+    Wgmma "wgmma",
     /// A cluster's barrier or shared memory used against its rules: a block that is not there or
     /// has exited, an arrival without a wait.
     Cluster "cluster",

@@ -4,17 +4,21 @@
 //! function of [`crate::alu`]) and the classes of its operands, so one variant serves every opcode.
 //! Rare operations hold an index into a side table, which keeps [`Op`] small.
 
+mod bulk;
 mod cluster;
 mod matrix;
 mod operands;
+mod warpgroup;
 
 pub(crate) use self::{
+    bulk::{BulkCopy, BulkOp, ElementCopy, MapField, Reduction, ReplaceOp, TensorCopy, Way},
     cluster::{ArriveOp, Awaited, ClusterOp, MbarrierKind},
     matrix::{
         Arithmetic, Element, Fragment, FragmentAccess, FragmentOp, MatrixOp, MatrixOperand,
         ProductOp, RowsOp, Shape,
     },
     operands::{Use, visit, visit_mut},
+    warpgroup::{WarpgroupFactor, WarpgroupOrder, WarpgroupProduct},
 };
 use crate::{
     alu::{lanes::Classes, simd::Loop},
@@ -85,6 +89,8 @@ pub(crate) enum Op {
     Async(u32),
     /// mbarriers and clusters.
     Cluster(u32),
+    /// Bulk copies and their waits.
+    Bulk(u32),
     /// An unknown instruction: the message's index.
     Unsupported(u32),
 }

@@ -137,7 +137,6 @@ impl Swizzle {
 
     /// Address in shared memory at which the byte lies that would be at `address` without it: bits
     /// 4 and up are combined with those of the 128-byte rows.
-    #[cfg_attr(not(test), expect(dead_code, reason = "the copies of tensors come next"))]
     pub(crate) fn apply(self, address: u64) -> u64 {
         let chunks = self.span().map_or(0, |span| span / 16 - 1);
         address ^ (address >> 7 & chunks) << 4

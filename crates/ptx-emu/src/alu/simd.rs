@@ -59,6 +59,11 @@ impl Width {
         Self(is_wide())
     }
 
+    /// Whether a fused multiply-add is one instruction in a task.
+    pub(crate) fn fuses(self) -> bool {
+        self.0 || FUSED_EVERYWHERE
+    }
+
     /// Does a task, compiled for the host's vector units.
     #[inline(always)]
     pub(crate) fn widely<T: Task>(self, task: T) -> T::Output {

@@ -142,8 +142,11 @@ impl<'a> Reader<'_, 'a> {
                     if TEXTURES.contains(&operation) {
                         self.facts.textures.push((operation.to_owned(), place));
                     }
-                    self.facts.global_atomics |= matches!(operation, "atom" | "red")
-                        && !instruction.opcode.contains(".shared");
+                    let bulk = instruction.opcode.starts_with("cp.reduce")
+                        && instruction.opcode.contains(".bulk_group");
+                    self.facts.global_atomics |= bulk
+                        || matches!(operation, "atom" | "red")
+                            && !instruction.opcode.contains(".shared");
                     let operands = instruction.operands.iter();
                     let args =
                         operands.map(|operand| self.arg(operand, &mut scopes, &mut body, place));

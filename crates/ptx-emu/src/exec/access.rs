@@ -2,6 +2,7 @@
 
 use super::{
     Machine,
+    bulk::Engine,
     cluster::{ClusterLanes, Holder},
     copy::Copies,
     sanitize::taint::{Fate, Mark, Taint},
@@ -23,6 +24,7 @@ pub(super) struct Registers<'w> {
     pub carry: &'w mut u32,
     pub local: &'w mut Local,
     pub copies: &'w mut Copies,
+    pub engine: &'w mut Engine,
     pub taint: &'w mut Taint,
     pub cluster: &'w mut ClusterLanes,
     pub tid: &'w [W; 3],
@@ -42,6 +44,7 @@ impl<'w> Registers<'w> {
             carry: &mut warp.carry,
             local: &mut warp.local,
             copies: &mut warp.copies,
+            engine: &mut warp.engine,
             taint: &mut warp.taint,
             cluster: &mut warp.cluster,
             tid: &warp.tid,

@@ -27,6 +27,7 @@ impl Machine<'_> {
     ) -> Result<Step, LaunchError> {
         let index = match op {
             Op::Barrier(index) => index as usize,
+            Op::Bulk(index) => return self.bulk_op(index, regs, pc, mask),
             Op::Cluster(index) => return self.cluster_op(index, regs, pc, mask),
             _ => return Ok(Step::Next),
         };

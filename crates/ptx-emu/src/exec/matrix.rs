@@ -4,6 +4,10 @@ mod element;
 mod product;
 
 use self::product::Factors;
+pub(super) use self::{
+    element::{decode, from_f16, to_f16},
+    product::{Fallback, scatter},
+};
 use super::{
     Machine,
     access::{Refusal, Registers, addresses, lanes},
@@ -28,6 +32,7 @@ impl Machine<'_> {
             }
             MatrixOp::Rows(op) => self.rows(op, regs, pc),
             MatrixOp::Fragment(op) => self.fragment(op, regs, pc),
+            MatrixOp::WarpgroupProduct(_) | MatrixOp::Warpgroup(_) => {}
             MatrixOp::Transpose(to, from) => {
                 let rows = rows_of(&regs.rows.w[from.regs[0] as usize], true);
                 regs.rows.w[to.regs[0] as usize] = held_of(&rows, false);

@@ -2,6 +2,7 @@
 
 mod access;
 mod barrier;
+mod bulk;
 mod call;
 mod choice;
 mod cluster;
@@ -22,6 +23,7 @@ mod sync;
 mod transfer;
 mod waiting;
 mod warp;
+mod wgmma;
 
 use std::{collections::HashMap, ops::Range};
 
@@ -81,6 +83,8 @@ struct Shared {
     /// Last accesses, for the race detector.
     shadow: Shadow,
     mbarriers: Mbarriers,
+    /// Products of warpgroups under way.
+    warpgroups: wgmma::Warpgroups,
 }
 
 /// The state of the launch that runs.
@@ -102,6 +106,7 @@ struct Machine<'m> {
     /// The asynchronous copy that was issued last.
     last_copy: Option<u32>,
     matrix_scratch: matrix::Scratch,
+    wgmma: wgmma::Scratch,
     width: Width,
 }
 
@@ -280,6 +285,7 @@ fn prepare_launch<'m>(
         pc: 0,
         last_copy: None,
         matrix_scratch: matrix::Scratch::default(),
+        wgmma: wgmma::Scratch::default(),
         width: Width::of_host(),
     };
     machine.observers.coverage.mark(program.code[kernel].entry, ENTERED);
@@ -515,6 +521,7 @@ impl Machine<'_> {
                 }
             }
             if warps.iter().all(|w| w.groups.is_empty()) {
+                self.end_async(warps);
                 return Ok(Turn::Done);
             }
             if std::mem::take(&mut self.progress.preempt) {

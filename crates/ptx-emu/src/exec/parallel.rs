@@ -11,7 +11,7 @@ use super::{Launch, Machine, findings::Findings, prepare_launch, sanitize::races
 use crate::{
     memory::Memory,
     module::Module,
-    op::{Op, StateSpace},
+    op::{BulkOp, Op, StateSpace},
     options::{Blocks, Options},
     report::LaunchError,
 };
@@ -76,6 +76,12 @@ fn separable(machine: &Machine<'_>, options: &Options) -> bool {
             let m = &program.memory[*index as usize];
             !m.volatile || m.address.place == StateSpace::Shared
         }
+        Op::Bulk(index) => match &program.bulks[*index as usize] {
+            BulkOp::Copy(copy) => copy.reduction.is_none(),
+            BulkOp::Tensor(copy) => copy.reduction.is_none(),
+            BulkOp::Replace(_) | BulkOp::CopyMap(..) => false,
+            _ => true,
+        },
         Op::Special(special, _) => !special.is_clock(),
         Op::Builtin(_) => false,
         _ => true,

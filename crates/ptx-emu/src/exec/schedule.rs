@@ -189,6 +189,7 @@ impl Machine<'_> {
         shared.flags.clear();
         shared.flags.resize(self.layout.bytes, 0);
         shared.mbarriers.clear();
+        shared.warpgroups.clear();
         shared.origins.clear();
         if let Some((at, size)) = self.reserved_shared() {
             shared.data[at..at + size].fill(0);
@@ -225,6 +226,7 @@ impl Machine<'_> {
             warp.carry = 0;
             warp.slices = 0;
             warp.copies.clear();
+            warp.engine.clear();
             warp.local.flags.fill(0);
             warp.local.origins.clear();
             warp.spins_since = None;

@@ -181,7 +181,9 @@ impl Machine<'_> {
             if mask != u32::MAX {
                 return Err(self.unsupported(pc, "fewer than 32 threads take part"));
             }
-            self.matrix_tracked(index, regs, pc);
+            if !self.warpgroup(index, regs, pc)? {
+                self.matrix_tracked(index, regs, pc);
+            }
         } else {
             let absent = single(&sync, regs, mask);
             if matches!(sync.kind, WarpSyncKind::Barrier) {

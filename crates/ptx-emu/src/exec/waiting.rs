@@ -51,6 +51,7 @@ impl Machine<'_> {
                 }
                 None => format!("waiting at barrier {id}"),
             },
+            Wait::Warpgroup(_) => "waiting for the other warps of the warpgroup".to_owned(),
             Wait::Cluster => "waiting at the cluster's barrier".to_owned(),
             Wait::Mbarrier(_) => {
                 let name = self.awaited_mbarrier(warp, group).unwrap_or_default();

@@ -9,6 +9,7 @@ use std::collections::HashMap;
 use super::{
     Machine,
     access::Registers,
+    bulk::Engine,
     cluster::{ClusterLanes, Step},
     copy::Copies,
     sanitize::taint::Taint,
@@ -44,6 +45,8 @@ pub(super) enum Wait {
     Block(u32, Option<u32>),
     /// The barrier of the cluster.
     Cluster,
+    /// The other warps of the warpgroup; the state of memory in which they were last seen behind.
+    Warpgroup(u64),
     /// An mbarrier, at the operation at its program counter; the state of memory in which it was
     /// last seen incomplete.
     Mbarrier(u64),
@@ -112,6 +115,8 @@ pub(super) struct Warp {
     pub tid: [W; 3],
     /// Asynchronous copies under way.
     pub copies: Copies,
+    /// Bulk copies and products of the warpgroup under way.
+    pub engine: Engine,
     /// Undefined values.
     pub taint: Taint,
     /// How far the lanes are at the cluster's barrier.
@@ -137,7 +142,7 @@ impl Warp {
     pub(super) fn can_run(&self, changes: u64) -> bool {
         self.groups.iter().any(|g| match g.wait {
             Wait::None => true,
-            Wait::Mbarrier(seen) => seen != changes,
+            Wait::Mbarrier(seen) | Wait::Warpgroup(seen) => seen != changes,
             _ => false,
         })
     }
@@ -154,7 +159,8 @@ impl Warp {
     /// Lets the lanes that wait for mbarriers look again, if memory has changed.
     fn look_again(&mut self, changes: u64) {
         for group in &mut self.groups {
-            if matches!(group.wait, Wait::Mbarrier(seen) if seen != changes) {
+            if matches!(group.wait, Wait::Mbarrier(seen) | Wait::Warpgroup(seen) if seen != changes)
+            {
                 group.wait = Wait::None;
             }
         }
@@ -411,11 +417,10 @@ impl Machine<'_> {
                     let taken = (if negated { !p } else { p }) & mask;
                     if taken != 0 {
                         self.observers.coverage.mark(pc, TAKEN);
-                    }
-                    if taken != 0
-                        && let Err(error) = self.simple(&ops[pc as usize + 1], regs, pc + 1, taken)
-                    {
-                        break Err(error);
+                        if let Err(error) = self.simple(&ops[pc as usize + 1], regs, pc + 1, taken)
+                        {
+                            break Err(error);
+                        }
                     }
                     pc += 2;
                 }
@@ -428,23 +433,24 @@ impl Machine<'_> {
                 Op::WarpSync(index) => match self.warp_sync(index, regs, pc, mask, alive) {
                     Ok(true) => {
                         pc += 1;
-                        if !TAINT && regs.taint.active {
+                        if TAINT != regs.taint.active {
                             break Ok(End::Yield);
                         }
                     }
                     Ok(false) => break Ok(End::Wait(Wait::Warp)),
                     Err(error) => break Err(error),
                 },
-                Op::Barrier(_) | Op::Cluster(_) => match self.rendezvous(*op, regs, pc, mask) {
-                    Ok(Step::Next) => pc += 1,
-                    Ok(Step::Wait(wait)) => break Ok(End::Wait(wait)),
-                    Err(error) => break Err(error),
-                },
+                Op::Barrier(_) | Op::Cluster(_) | Op::Bulk(_) => {
+                    match self.rendezvous(*op, regs, pc, mask) {
+                        Ok(Step::Next) => pc += 1,
+                        Ok(Step::Wait(wait)) => break Ok(End::Wait(wait)),
+                        Err(error) => break Err(error),
+                    }
+                }
                 _ => {
-                    let done = if self.observers.active {
-                        self.observed(op, regs, pc, mask)
-                    } else {
-                        self.simple(op, regs, pc, mask)
+                    let done = match self.observers.active {
+                        true => self.observed(op, regs, pc, mask),
+                        false => self.simple(op, regs, pc, mask),
                     };
                     if let Err(error) = done {
                         break Err(error);

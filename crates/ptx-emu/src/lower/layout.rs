@@ -57,6 +57,7 @@ impl Builder<'_, '_> {
                     | Op::ActiveMask(_)
                     | Op::Builtin(_)
                     | Op::Cluster(_)
+                    | Op::Bulk(_)
                     | Op::Unsupported(_)
                     | Op::Guard(..)
             );

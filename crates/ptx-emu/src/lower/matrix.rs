@@ -30,7 +30,7 @@ impl Form {
 }
 
 impl<'a> Builder<'a, '_> {
-    fn push_matrix(&mut self, op: MatrixOp) {
+    pub(super) fn push_matrix(&mut self, op: MatrixOp) {
         self.program.matrices.push(op);
         let index = self.program.matrices.len() as u32 - 1;
         let members = self.const_w(u32::MAX);

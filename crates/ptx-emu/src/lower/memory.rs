@@ -155,9 +155,7 @@ impl<'a> Builder<'a, '_> {
         } else {
             // Sums in shared memory keep subnormal numbers; those in global memory do not.
             let f = match (*operation, m.ty(), self.place(m)) {
-                ("add", "f32", StateSpace::Shared) => {
-                    |a, b| low32(single::add::<false, false>, a, b)
-                }
+                ("add", "f32", StateSpace::Shared) => add_f32_exactly,
                 (operation, ty, _) => {
                     atomic_function(operation, ty).ok_or("the atomic is not known")?
                 }
@@ -255,8 +253,13 @@ macro_rules! halves {
     };
 }
 
+/// A sum that keeps subnormal numbers, as those in shared memory do.
+pub(super) fn add_f32_exactly(a: u64, b: u64) -> u64 {
+    low32(single::add::<false, false>, a, b)
+}
+
 /// The new value, from the old one and the operand.
-fn atomic_function(operation: &str, ty: &str) -> Option<fn(u64, u64) -> u64> {
+pub(super) fn atomic_function(operation: &str, ty: &str) -> Option<fn(u64, u64) -> u64> {
     Some(match (operation, ty) {
         ("exch", _) => |_, b| b,
         ("and", "b32" | "b64") => |a, b| a & b,

@@ -5,6 +5,7 @@
 //! only when it is reached.
 
 mod arithmetic;
+pub(crate) mod bulk;
 mod cluster;
 mod compare;
 mod control;
@@ -18,6 +19,7 @@ mod operand;
 mod order;
 mod sync;
 mod undefined;
+mod wgmma;
 
 use std::{collections::HashMap, sync::OnceLock};
 
@@ -32,8 +34,8 @@ use crate::{
     },
     exec::sanitize::numbers::Formats,
     op::{
-        AsyncOp, AtomicOp, BarrierOp, BuiltinOp, CallOp, CarryOp, ClusterOp, Code, Const, MatrixOp,
-        MemoryOp, Op, Origin, R, Reg, WarpSyncOp,
+        AsyncOp, AtomicOp, BarrierOp, BuiltinOp, BulkOp, CallOp, CarryOp, ClusterOp, Code, Const,
+        MatrixOp, MemoryOp, Op, Origin, R, Reg, WarpSyncOp,
     },
 };
 
@@ -97,6 +99,7 @@ pub(crate) struct Program {
     pub matrices: Vec<MatrixOp>,
     pub copies: Vec<AsyncOp>,
     pub cluster_ops: Vec<ClusterOp>,
+    pub bulks: Vec<BulkOp>,
     pub barriers: Vec<BarrierOp>,
     pub calls: Vec<CallOp>,
     pub builtins: Vec<BuiltinOp>,

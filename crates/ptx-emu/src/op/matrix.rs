@@ -1,6 +1,9 @@
 //! Matrix operations of a whole warp, and how their operands lie in registers.
 
-use super::{Address, Class, MemoryOp, R};
+use super::{
+    Address, Class, MemoryOp, R,
+    warpgroup::{WarpgroupOrder, WarpgroupProduct},
+};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Element {
@@ -217,6 +220,8 @@ pub(crate) enum MatrixOp {
     Rows(Box<RowsOp>),
     /// `movmatrix`: destination and source, one register each.
     Transpose(Fragment, Fragment),
+    WarpgroupProduct(Box<WarpgroupProduct>),
+    Warpgroup(WarpgroupOrder),
 }
 
 #[cfg(test)]

@@ -4,8 +4,10 @@ use super::{
     AsyncOp, BarrierKind, CallTarget, CarryKind, Class, Op, R, Reg,
     Register::{self, D, P, W},
     Vote, WarpSyncKind,
+    bulk::BulkOp,
     cluster::{Awaited, ClusterOp, MbarrierKind},
     matrix::{Fragment, MatrixOp},
+    warpgroup::WarpgroupFactor,
 };
 use crate::lower::Program;
 
@@ -186,6 +188,7 @@ macro_rules! visitors {
                         }
                     }
                     Op::Cluster(index) => cluster(&$($m)? program.cluster_ops[index as usize], f),
+                    Op::Bulk(index) => bulk(&$($m)? program.bulks[index as usize], f),
                     _ => {}
                 }
             }
@@ -256,6 +259,21 @@ macro_rules! visitors {
                         address(&$($m)? op.address, f);
                         fragment(role(op.memory.store), &$($m)? op.data, f);
                     }
+                    MatrixOp::WarpgroupProduct(op) => {
+                        let op = &$($m)? **op;
+                        match &$($m)? op.a {
+                            WarpgroupFactor::Registers(list) => {
+                                list.into_iter().for_each(|r| f(Read, W(r)));
+                            }
+                            WarpgroupFactor::Memory(r) => f(Address, D(r)),
+                        }
+                        f(Address, D(&$($m)? op.b));
+                        f(Control, P(&$($m)? op.scale_d.0));
+                        // Sums are added to D, unless the predicate says otherwise.
+                        fragment(Read, &$($m)? op.d, f);
+                        fragment(Write, &$($m)? op.d, f);
+                    }
+                    MatrixOp::Warpgroup(_) => {}
                     MatrixOp::Transpose(to, from) => {
                         fragment(Read, from, f);
                         fragment(Write, to, f);
@@ -270,6 +288,47 @@ macro_rules! visitors {
             ) {
                 let class = fragment.class();
                 (&$($m)? fragment.regs).into_iter().for_each(|r| f(role, class.register(r)));
+            }
+
+            fn bulk(op: &$($m)? BulkOp, f: &mut impl FnMut(Use, Register<&$($m)? R>)) {
+                match op {
+                    BulkOp::Copy(copy) => {
+                        let copy = &$($m)? **copy;
+                        address(&$($m)? copy.to, f);
+                        address(&$($m)? copy.from, f);
+                        f(Address, W(&$($m)? copy.bytes));
+                        (&$($m)? copy.bar).into_iter().for_each(|bar| address(bar, f));
+                        (&$($m)? copy.ranks).into_iter().for_each(|r| f(Address, W(r)));
+                    }
+                    BulkOp::Tensor(copy) => {
+                        let copy = &$($m)? **copy;
+                        address(&$($m)? copy.map, f);
+                        (&$($m)? copy.coordinates).into_iter().for_each(|r| f(Address, W(r)));
+                        (&$($m)? copy.offsets).into_iter().for_each(|r| f(Address, W(r)));
+                        (&$($m)? copy.shared).into_iter().for_each(|at| address(at, f));
+                        (&$($m)? copy.bar).into_iter().for_each(|bar| address(bar, f));
+                        (&$($m)? copy.ranks).into_iter().for_each(|r| f(Address, W(r)));
+                    }
+                    BulkOp::Element(copy) => {
+                        let copy = &$($m)? **copy;
+                        address(&$($m)? copy.to, f);
+                        (&$($m)? copy.values).into_iter().for_each(|r| f(Read, r.into()));
+                        address(&$($m)? copy.bar, f);
+                    }
+                    BulkOp::Replace(op) => {
+                        let op = &$($m)? **op;
+                        address(&$($m)? op.map, f);
+                        f(Address, (&$($m)? op.value).into());
+                    }
+                    BulkOp::CopyMap(to, from) => {
+                        address(to, f);
+                        address(from, f);
+                    }
+                    BulkOp::Commit
+                    | BulkOp::Wait(_)
+                    | BulkOp::WaitProducts(_)
+                    | BulkOp::Fence => {}
+                }
             }
 
             fn cluster(op: &$($m)? ClusterOp, f: &mut impl FnMut(Use, Register<&$($m)? R>)) {

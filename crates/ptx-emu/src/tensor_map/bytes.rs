@@ -87,7 +87,6 @@ impl TensorMap {
     }
 
     /// The map in these bytes, if [`encode`](Self::encode) made them or a kernel replaced parts of such.
-    #[cfg_attr(not(test), expect(dead_code, reason = "the copies of tensors come next"))]
     pub(crate) fn decode(bytes: &[u8; 128]) -> Option<Self> {
         if bytes[..8] != MAGIC {
             return None;

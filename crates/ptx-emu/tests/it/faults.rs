@@ -122,16 +122,16 @@ fn impossible_launches() {
 
 #[test]
 fn unknown_instructions_are_refused_with_their_line() {
-    let module = module("unsupported/bulk");
+    let module = module("unsupported/stack");
     assert_eq!(module.unknown_instructions().len(), 1);
-    let args = || vec![Arg::Out(32, 4), Arg::from(1_i32)];
-    let ran = run("unsupported/bulk", "bulk", [1, 1, 1], [32, 1, 1], args());
+    let args = || vec![Arg::Out(32, 8), Arg::from(1_i32)];
+    let ran = run("unsupported/stack", "stack", [1, 1, 1], [32, 1, 1], args());
     let Err(LaunchError::Unsupported { message, line, .. }) = ran.result else {
         panic!("expected a refusal, got {:?}", ran.result);
     };
     assert_eq!(line, Some(4));
-    assert_eq!(message, "unsupported: cp.async.bulk.global.shared::cta.bulk_group (k.cu:4)");
+    assert_eq!(message, "unsupported: stacksave.u64 (k.cu:4)");
     // An instruction that is not reached does not matter.
-    let args = vec![Arg::Out(32, 4), Arg::from(0_i32)];
-    run("unsupported/bulk", "bulk", [1, 1, 1], [32, 1, 1], args).ok();
+    let args = vec![Arg::Out(32, 8), Arg::from(0_i32)];
+    run("unsupported/stack", "stack", [1, 1, 1], [32, 1, 1], args).ok();
 }

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use ptx_emu::{
     BufferId, Config, Emulator, Finding, Launch, LaunchError, Limits, Module, Options, Report,
+    TensorMap,
 };
 
 /// An argument of a kernel.
@@ -14,6 +15,8 @@ pub(crate) enum Arg {
     Out(usize, usize),
     /// A value as it is.
     Value(Vec<u8>),
+    /// A tensor map, by value, of a buffer with these bytes.
+    Map(TensorMap, Vec<u8>),
 }
 
 /// Bytes of a slice of numbers.
@@ -173,7 +176,11 @@ pub(crate) fn run_clusters(
 
 /// Runs `launch`, whose arguments are still to be made, on the corpus file `file`.
 fn run_launch(file: &str, launch: Launch, limits: Limits, args: Vec<Arg>) -> Ran {
-    let module = module(file);
+    run_module(&module(file), launch, limits, args)
+}
+
+/// Runs `launch`, whose arguments are still to be made.
+pub(crate) fn run_module(module: &Module, launch: Launch, limits: Limits, args: Vec<Arg>) -> Ran {
     let mut emulator = Emulator::new(Config::default());
     let mut buffers = Vec::new();
     let mut values = Vec::new();
@@ -190,6 +197,15 @@ fn run_launch(file: &str, launch: Launch, limits: Limits, args: Vec<Arg>) -> Ran
                 emulator.poison(buffer, &[0xa5]);
                 buffer
             }
+            Arg::Map(map, bytes) => {
+                let buffer = emulator.alloc(&label, bytes.len(), map.data_type.bytes() as usize);
+                emulator.write(buffer, &bytes);
+                let map = TensorMap { address: emulator.address(buffer), ..map };
+                map.check().expect("the driver takes the map");
+                buffers.push(Some(buffer));
+                values.push(map.encode().to_vec());
+                continue;
+            }
             Arg::Value(bytes) => {
                 buffers.push(None);
                 values.push(bytes);
@@ -201,7 +217,7 @@ fn run_launch(file: &str, launch: Launch, limits: Limits, args: Vec<Arg>) -> Ran
     }
     let launch = Launch { args: values, ..launch };
     let options = Options { limits, ..Options::default() };
-    let report = emulator.launch(&module, &launch, &options);
+    let report = emulator.launch(module, &launch, &options);
     let findings = report.findings.clone();
     let result = report.into_result();
     Ran { emulator, buffers, findings, result }

@@ -18,6 +18,7 @@ mod forms;
 mod golden;
 mod harness;
 mod heap;
+mod hopper;
 mod hostile;
 mod isa;
 mod kernels;

@@ -32,7 +32,7 @@ fn e4m3(bits: u32) -> f32 {
 }
 
 /// The elements of words: element `e` of `words[i]` goes to `out[e * words.len() + i]`.
-pub(super) fn decode(element: Element, words: &[u32], out: &mut [f32]) {
+pub(in crate::exec) fn decode(element: Element, words: &[u32], out: &mut [f32]) {
     match element {
         Element::F16 => spread::<2>(words, out, f16),
         Element::Bf16 => spread::<2>(words, out, |w| f32::from_bits(w & 0xffff_0000)),
@@ -62,7 +62,7 @@ fn spread<const PER: usize>(words: &[u32], out: &mut [f32], value: impl Fn(u32) 
 
 /// Nearest f16, in the lower half of the result.
 #[inline]
-pub(super) fn to_f16(value: f32) -> u32 {
+pub(in crate::exec) fn to_f16(value: f32) -> u32 {
     let bits = value.to_bits();
     let (sign, magnitude) = ((bits >> 16) & 0x8000, bits & 0x7fff_ffff);
     // An odd mantissa rounds up from the half.
@@ -77,7 +77,7 @@ pub(super) fn to_f16(value: f32) -> u32 {
 
 /// Value of the f16 in the lower half of a word.
 #[inline]
-pub(super) fn from_f16(bits: u32) -> f32 {
+pub(in crate::exec) fn from_f16(bits: u32) -> f32 {
     f16(bits << 16)
 }
 

@@ -66,7 +66,13 @@ pub(super) fn product(op: &ProductOp, f: &mut Factors, regs: &mut Registers<'_>)
 }
 
 /// Copies a register's block of eight rows by four words to `[word, row]`.
-fn scatter(register: &W, block: usize, step: usize, rows: usize, words: &mut [u32]) {
+pub(in crate::exec) fn scatter(
+    register: &W,
+    block: usize,
+    step: usize,
+    rows: usize,
+    words: &mut [u32],
+) {
     for (t, row) in words[4 * step * rows..].chunks_exact_mut(rows).take(4).enumerate() {
         for (g, word) in row[8 * block..8 * block + 8].iter_mut().enumerate() {
             *word = register[4 * g + t];
@@ -251,6 +257,21 @@ fn multiply<const N: usize, const R: usize>(m: usize, a: &[f32], b: &[f32], sum:
             }
         }
         *sum = total;
+    }
+}
+
+/// Products where the host has no fused multiply-add.
+pub(in crate::exec) struct Fallback;
+
+impl Fallback {
+    /// Whether every product is exact in f32.
+    pub(in crate::exec) fn is_exact(a: &[f32], b: &[f32]) -> bool {
+        is_exact(a, b)
+    }
+
+    /// Adds products that are not.
+    pub(in crate::exec) fn multiply(m: usize, n: usize, a: &[f32], b: &[f32], sum: &mut [f32]) {
+        multiply_wide(m, n, a, b, sum);
     }
 }
 

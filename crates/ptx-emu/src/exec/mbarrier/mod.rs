@@ -5,6 +5,7 @@
 //! that one that was never initialised, or was overwritten, is noticed at its next use.
 
 mod state;
+mod tx;
 
 use std::collections::BTreeMap;
 
@@ -23,14 +24,19 @@ use crate::{
     report::LaunchError,
 };
 
-/// The live mbarriers of a block: their bytes by offset in its shared memory.
+/// The live mbarriers of a block.
 #[derive(Debug, Default)]
-pub(super) struct Mbarriers(BTreeMap<usize, u64>);
+pub(super) struct Mbarriers {
+    /// Their bytes by offset in its shared memory.
+    live: BTreeMap<usize, u64>,
+    landings: Vec<tx::Landing>,
+}
 
 impl Mbarriers {
     /// Forgets everything, at the start of a block.
     pub(super) fn clear(&mut self) {
-        self.0.clear();
+        self.live.clear();
+        self.landings.clear();
     }
 }
 
@@ -44,6 +50,12 @@ struct Spot {
 
 /// An mbarrier and the parity of one of its phases.
 type Phase = (Spot, bool);
+
+/// A phase as barriers are numbered: phases of one mbarrier differ by their parity, mbarriers from
+/// barriers by the highest bit.
+fn phase_key(parity: bool, at: usize) -> u32 {
+    1 << 31 | u32::from(parity) << 23 | at as u32
+}
 
 /// The end of a lane's operation.
 #[derive(Debug, Clone, Copy, Default)]
@@ -70,7 +82,7 @@ pub(super) fn pending_count(state: u64) -> u32 {
 
 impl Shared {
     fn mbarrier(&self, at: usize) -> Result<Mbarrier, Broken> {
-        let bits = *self.mbarriers.0.get(&at).ok_or(Broken::Never)?;
+        let bits = *self.mbarriers.live.get(&at).ok_or(Broken::Never)?;
         let bytes = self.data.get(at..at + 8).ok_or(Broken::Never)?;
         if bytes != bits.to_le_bytes() {
             return Err(Broken::Overwritten);
@@ -80,7 +92,7 @@ impl Shared {
 
     fn set_mbarrier(&mut self, at: usize, bar: Mbarrier) {
         let bits = bar.encode();
-        self.mbarriers.0.insert(at, bits);
+        self.mbarriers.live.insert(at, bits);
         self.data[at..at + 8].copy_from_slice(&bits.to_le_bytes());
         self.flags[at..at + 8].fill(INITIALISED | WRITTEN);
     }
@@ -145,9 +157,7 @@ impl Machine<'_> {
             if phases[..lane].contains(&phases[lane]) {
                 continue;
             }
-            // Phases of one mbarrier differ by their parity, mbarriers from barriers by the
-            // highest bit.
-            let key = 1 << 31 | u32::from(parity) << 23 | spot.at as u32;
+            let key = phase_key(parity, spot.at);
             if passed {
                 self.mbarrier_passed(key, warp);
             } else {
@@ -232,7 +242,7 @@ impl Machine<'_> {
         let done = match kind {
             MbarrierKind::Init(_) | MbarrierKind::CopyArrive(true) => Ok(()),
             MbarrierKind::Invalidate => {
-                shared.mbarriers.0.remove(&spot.at);
+                shared.mbarriers.live.remove(&spot.at);
                 shared.flags[spot.at..spot.at + 8].fill(0);
                 return Ok(OperationResult::default());
             }
@@ -260,10 +270,13 @@ impl Machine<'_> {
                     }
                 };
                 let over = bar.is_over(parity);
+                if over && !shared.mbarriers.landings.is_empty() {
+                    shared.land(spot.at, parity);
+                }
                 return Ok(OperationResult { over, state, phase: Some((spot, parity)) });
             }
         };
-        done.map_err(|misuse| misuse.to_string())?;
+        done.and_then(|()| bar.settled()).map_err(|misuse| misuse.to_string())?;
         shared.set_mbarrier(spot.at, bar);
         Ok(OperationResult { over: false, state, phase })
     }

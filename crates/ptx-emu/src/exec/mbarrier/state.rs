@@ -33,6 +33,8 @@ pub(super) enum MbarrierError {
     Bytes(i64),
     /// An arrival that must not complete the phase does.
     Completes,
+    /// All have arrived and more bytes have come than were announced.
+    Excess(u32),
 }
 
 impl fmt::Display for MbarrierError {
@@ -43,6 +45,7 @@ impl fmt::Display for MbarrierError {
                 write!(f, "{count} arrivals where the phase waits for {pending}")
             }
             Self::Bytes(n) => write!(f, "{n} bytes under way, more than {MAX_COUNT}"),
+            Self::Excess(n) => write!(f, "{n} bytes more have come than the phase expects"),
             Self::Completes => f.write_str("a `.noComplete` arrival completes the phase"),
         }
     }
@@ -89,6 +92,14 @@ impl Mbarrier {
         }
         self.tx = tx as i32;
         Ok(())
+    }
+
+    /// Refuses a phase that can never complete because too many bytes have come.
+    pub(super) fn settled(&self) -> Result<(), MbarrierError> {
+        match self.tx {
+            ..0 if self.pending == 0 => Err(MbarrierError::Excess(self.tx.unsigned_abs())),
+            _ => Ok(()),
+        }
     }
 
     /// `expect_tx`: the phase also waits for `bytes` bytes.

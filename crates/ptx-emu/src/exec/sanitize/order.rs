@@ -19,6 +19,8 @@ pub(in crate::exec) struct Order {
     seen: Vec<u32>,
     /// Knowledge of those that arrived at a barrier without waiting.
     arrived: HashMap<u32, Vec<u32>>,
+    /// The number, by warp, below which a proxy fence follows its writes to shared memory.
+    fenced: Vec<u32>,
     /// Accesses below this number were made before a fence for other blocks.
     pub fence: u32,
     /// Releases of other blocks below this number have been seen.
@@ -110,6 +112,21 @@ impl Order {
             *seen = (*seen).max(*joint);
         }
         self.own[at] = self.own[at].max(joint[at]);
+    }
+
+    /// A proxy fence of a warp: what it knows of, its own accesses included, may be read by
+    /// asynchronous copies.
+    pub(in crate::exec) fn fence_proxy(&mut self, warp: u32, next: u32) {
+        let knowledge = self.knowledge(warp, next);
+        self.fenced.resize(knowledge.len(), 0);
+        for (fenced, known) in self.fenced.iter_mut().zip(knowledge) {
+            *fenced = (*fenced).max(known);
+        }
+    }
+
+    /// The number below which a proxy fence follows the writes of a warp.
+    pub(in crate::exec) fn fenced(&self, warp: u32) -> u32 {
+        self.fenced.get(warp as usize).copied().unwrap_or(0)
     }
 
     /// The number below which every access of some other warp happened before the present one of

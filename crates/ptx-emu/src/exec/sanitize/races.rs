@@ -5,6 +5,10 @@
 //! that the other block reads does. Accesses that are atomic or volatile do not race with each
 //! other. Where exactness would cost much, the error is on the side of silence.
 
+mod ranges;
+
+pub(in crate::exec) use self::ranges::{Earlier, Ranges};
+
 use std::collections::{HashMap, HashSet};
 
 use super::{

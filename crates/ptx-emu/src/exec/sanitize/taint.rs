@@ -20,7 +20,7 @@ use crate::{
     finding::{Finding, FindingKind, Other},
     lower::opcode,
     memory::{BufferId, INITIALISED, Memory, peer_shared},
-    op::{D, MemoryOp, Op, Reg, StateSpace, Use, WarpSyncKind, WarpSyncOp, visit},
+    op::{D, MatrixOp, MemoryOp, Op, Reg, StateSpace, Use, WarpSyncKind, WarpSyncOp, visit},
 };
 
 /// Origin of a value from a register that was never written.
@@ -79,6 +79,11 @@ impl Taint {
         if mark.lanes & mask != 0 {
             slot.origin = mark.origin;
         }
+    }
+
+    /// Whether any value is undefined.
+    pub(in crate::exec) fn any(&self) -> bool {
+        [&self.w, &self.d, &self.p].into_iter().flatten().any(|mark| mark.lanes != 0)
     }
 
     /// Marks the lanes of a register as undefined from here on.
@@ -162,11 +167,13 @@ impl Machine<'_> {
             regs.taint.set(base, class(d), mark, mask);
             return;
         }
-        let memory = matches!(op, Op::Memory(_) | Op::Atomic(_) | Op::Async(_));
+        let warpgroup = self.is_warpgroup(op);
+        let memory = matches!(op, Op::Memory(_) | Op::Atomic(_) | Op::Async(_)) || warpgroup;
         let shuffled = self.shuffled(op, regs);
         let mut result = Mark::default();
         let mut reported = Vec::new();
         visit(program, op, &mut |role, reg| match role {
+            Use::Read if warpgroup => {}
             Use::Read => result = join(result, regs.taint.of(base, reg)),
             Use::Address | Use::Control => {
                 let mark = regs.taint.of(base, reg);
@@ -199,6 +206,15 @@ impl Machine<'_> {
         for (_, mark, fate) in reported {
             self.undefined_used(mark.origin, fate, regs, pc, mark.lanes & mask);
         }
+    }
+
+    /// Whether it is a product of the warpgroup, which keeps the marks of its accumulators itself.
+    fn is_warpgroup(&self, op: Op) -> bool {
+        let Op::WarpSync(index) = op else { return false };
+        let WarpSyncKind::Matrix(index) = self.program.syncs[index as usize].kind else {
+            return false;
+        };
+        matches!(self.program.matrices[index as usize], MatrixOp::WarpgroupProduct(_))
     }
 
     /// Where a value comes from, seen by its reader at `pc`: the first operation that reads a

@@ -104,7 +104,7 @@ impl Machine<'_> {
                 && stored(m, regs, twin) == new)
     }
 
-    fn report_race(
+    pub(in crate::exec) fn report_race(
         &mut self,
         home: Home,
         places: &Places,

@@ -120,12 +120,27 @@ fn set(name: &str) -> Vec<String> {
         }
         "L2" => ".L2::evict_normal,.L2::evict_first,.L2::evict_last",
         "L2size" => ".L2::64B,.L2::128B,.L2::256B",
+        "rank" => ".1d,.2d,.3d,.4d,.5d",
+        "wgk8" => return warpgroups((8..=256).step_by(8), 8),
+        "wgk16" => return warpgroups((8..=256).step_by(8), 16),
+        "wgk32" => return warpgroups((8..=256).step_by(8), 32),
+        "wgi32" => {
+            return warpgroups(
+                (8..=256).step_by(8).filter(|n| n % 16 == 0 || *n == 8 || *n == 24),
+                32,
+            );
+        }
         "vec" => return vectors(),
         "order" => return orders(),
         "place" => return places(),
         other => unreachable!("the table names a choice `{other}` that does not exist"),
     };
     list.split(',').map(str::to_owned).collect()
+}
+
+/// Shapes of a warpgroup's products.
+fn warpgroups(columns: impl Iterator<Item = u32>, k: u32) -> Vec<String> {
+    columns.map(|n| format!(".m64n{n}k{k}")).collect()
 }
 
 /// Types of loads and stores, alone and as vectors of at most 16 bytes.

@@ -20,7 +20,7 @@ use crate::alu::{
     lanes::{LaneFunction, d_to_w, d1, d2, d3, ddww_to_d, lanes, w1, w2, w3, w4},
     single,
 };
-use crate::op::{ClusterOp, MbarrierKind, Op};
+use crate::op::{BulkOp, ClusterOp, MbarrierKind, Op, WarpgroupOrder};
 
 /// Products of fractions: the sum is taken in another order than the machine's.
 const SUM: Bits = Approx("order and rounding of the sum");
@@ -343,6 +343,41 @@ Copy "async_copy" {
     "cp.async.wait_group"                            ("I")          80 Exact => async_copy;
     "cp.async.mbarrier.arrive{.noinc}?<own>?.b64"    ("A")          80 Exact => copy_arrive;
 }
+Bulk "bulk_copy" {
+    "cp.async.bulk{.shared::cluster,.shared::cta}.global.mbarrier::complete_tx::bytes{.L2::cache_hint}?" ("A A W A C") 90 Exact => bulk_copy;
+    "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster{.L2::cache_hint}?" ("A A W A H C") 90 Exact => bulk_copy;
+    "cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes" ("A A W A") 90 Exact => bulk_copy;
+    "cp.async.bulk.global.shared::cta.bulk_group{.L2::cache_hint}?" ("A A W C") 90 Exact => bulk_copy;
+    "cp.async.bulk.prefetch.L2.global{.L2::cache_hint}?" ("A W C")  90 Exact => plain |_| Op::Nop;
+    "cp.async.bulk.commit_group"                     ("")           90 Exact => bulk_plain |_| BulkOp::Commit;
+    "cp.async.bulk.wait_group{.read}?"               ("I")          90 Exact => bulk_wait |_| BulkOp::Wait;
+    "cp.reduce.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes{.and.b32,.or.b32,.xor.b32,.add.u32,.add.s32,.add.u64,.inc.u32,.dec.u32,.min.u32,.min.s32,.max.u32,.max.s32}" ("A A W A") 90 Exact => bulk_copy;
+    "cp.reduce.async.bulk.global.shared::cta.bulk_group{.L2::cache_hint}?{.and,.or,.xor}{.b32,.b64}" ("A A W C") 90 Exact => bulk_copy;
+    "cp.reduce.async.bulk.global.shared::cta.bulk_group{.L2::cache_hint}?.add{.u32,.s32,.u64,.f32,.f64}" ("A A W C") 90 Exact => bulk_copy;
+    "cp.reduce.async.bulk.global.shared::cta.bulk_group{.L2::cache_hint}?.add.noftz{.f16,.bf16}" ("A A W C") 90 Exact => bulk_copy;
+    "cp.reduce.async.bulk.global.shared::cta.bulk_group{.L2::cache_hint}?{.inc,.dec}.u32" ("A A W C") 90 Exact => bulk_copy;
+    "cp.reduce.async.bulk.global.shared::cta.bulk_group{.L2::cache_hint}?{.min,.max}{.u32,.s32,.u64,.s64,.f16,.bf16}" ("A A W C") 90 Exact => bulk_copy;
+    "cp.async.bulk.tensor<rank>{.shared::cluster,.shared::cta}.global{.tile}?.mbarrier::complete_tx::bytes{.L2::cache_hint}?" ("A tensor A C") 90 Exact => tensor_copy;
+    "cp.async.bulk.tensor<rank>.shared::cluster.global{.tile}?.mbarrier::complete_tx::bytes.multicast::cluster{.L2::cache_hint}?" ("A tensor A H C") 90 Exact => tensor_copy;
+    "cp.async.bulk.tensor{.3d,.4d,.5d}{.shared::cluster,.shared::cta}.global.im2col.mbarrier::complete_tx::bytes{.L2::cache_hint}?" ("A tensor A offsets C") 90 Exact => tensor_copy;
+    "cp.async.bulk.tensor{.3d,.4d,.5d}.shared::cluster.global.im2col.mbarrier::complete_tx::bytes.multicast::cluster{.L2::cache_hint}?" ("A tensor A offsets H C") 90 Exact => tensor_copy;
+    "cp.async.bulk.tensor<rank>.global.shared::cta{.tile}?.bulk_group{.L2::cache_hint}?" ("tensor A C") 90 Exact => tensor_copy;
+    "cp.async.bulk.tensor{.3d,.4d,.5d}.global.shared::cta.im2col_no_offs.bulk_group{.L2::cache_hint}?" ("tensor A C") 90 Exact => tensor_copy;
+    "cp.reduce.async.bulk.tensor<rank>.global.shared::cta{.add,.min,.max,.inc,.dec,.and,.or,.xor}{.tile}?.bulk_group{.L2::cache_hint}?" ("tensor A C") 90 Exact => tensor_copy;
+    "cp.reduce.async.bulk.tensor{.3d,.4d,.5d}.global.shared::cta{.add,.min,.max,.inc,.dec,.and,.or,.xor}.im2col_no_offs.bulk_group{.L2::cache_hint}?" ("tensor A C") 90 Exact => tensor_copy;
+    "cp.async.bulk.prefetch.tensor<rank>.L2.global{.tile}?{.L2::cache_hint}?" ("tensor C") 90 Exact => tensor_copy;
+    "cp.async.bulk.prefetch.tensor{.3d,.4d,.5d}.L2.global.im2col{.L2::cache_hint}?" ("tensor offsets C") 90 Exact => tensor_copy;
+    "prefetch{.const,.param}?.tensormap"             ("A")          90 Exact => plain |_| Op::Nop;
+    "st.async{.weak}?.shared::cluster.mbarrier::complete_tx::bytes{.v2,.v4}?{.b32,.u32,.s32,.f32}" ("A V A") 90 Exact => element_copy;
+    "st.async{.weak}?.shared::cluster.mbarrier::complete_tx::bytes{.v2}?{.b64,.u64,.s64,.f64}" ("A V A") 90 Exact => element_copy;
+    "red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes{.inc.u32,.dec.u32,.min.u32,.min.s32,.max.u32,.max.s32,.add.u32,.add.s32,.add.u64,.and.b32,.or.b32,.xor.b32}" ("A T A") 90 Exact => element_copy;
+    "tensormap.replace.tile.global_address{.global,.shared::cta}?.b1024.b64" ("A L") 90 Exact => tensormap_replace;
+    "tensormap.replace.tile.rank{.global,.shared::cta}?.b1024.b32" ("A W") 90 Exact => tensormap_replace;
+    "tensormap.replace.tile{.box_dim,.global_dim,.element_stride}{.global,.shared::cta}?.b1024.b32" ("A I W") 90 Exact => tensormap_replace;
+    "tensormap.replace.tile.global_stride{.global,.shared::cta}?.b1024.b64" ("A I L") 90 Exact => tensormap_replace;
+    "tensormap.replace.tile{.elemtype,.interleave_layout,.swizzle_mode,.fill_mode}{.global,.shared::cta}?.b1024.b32" ("A I") 90 Exact => tensormap_replace;
+    "tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release<scope>.sync.aligned" ("A A I") 90 Exact => tensormap_copy;
+}
 Warp "warp" {
     "shfl.sync{.up,.down,.bfly,.idx}.b32"            ("W|P? W W W W") 30 Exact => shuffle;
     "vote.sync{.all,.any,.uni}.pred"                 ("P !P W")     30 Exact => vote;
@@ -372,7 +407,7 @@ Fence "fence" {
     "fence.acquire.sync_restrict::shared::cluster.cluster" ("")     90 Exact => plain |_| Op::Nop;
     "fence.release.sync_restrict::shared::cta.cluster" ("")         90 Exact => plain |_| Op::Nop;
     "fence.proxy.alias"                              ("")           70 Exact => plain |_| Op::Nop;
-    "fence.proxy.async{.global,.shared::cta,.shared::cluster}?" ("") 90 Exact => plain |_| Op::Nop;
+    "fence.proxy.async{.global,.shared::cta,.shared::cluster}?" ("") 90 Exact => bulk_plain |_| BulkOp::Fence;
     "fence.proxy.async::generic.acquire.sync_restrict::shared::cluster.cluster" ("") 90 Exact => plain |_| Op::Nop;
     "fence.proxy.async::generic.release.sync_restrict::shared::cta.cluster" ("") 90 Exact => plain |_| Op::Nop;
     "fence.proxy.tensormap::generic.acquire<scope>"  ("A I")        90 Exact => plain |_| Op::Nop;
@@ -490,5 +525,14 @@ Matrix "matrix" {
     "stmatrix.sync.aligned.m8n8.x2{.trans}?{.shared,.shared::cta}?.b16" ("A 2W") 90 Exact => matrix_rows;
     "stmatrix.sync.aligned.m8n8.x4{.trans}?{.shared,.shared::cta}?.b16" ("A 4W") 90 Exact => matrix_rows;
     "movmatrix.sync.aligned.m8n8.trans.b16"          ("W W")        75 Exact => matrix_transpose;
+}
+Warpgroup "warpgroup" {
+    "wgmma.fence.sync.aligned"                       ("")           90 Exact => warpgroup |_| WarpgroupOrder::Fence;
+    "wgmma.commit_group.sync.aligned"                ("")           90 Exact => warpgroup |_| WarpgroupOrder::Commit;
+    "wgmma.wait_group.sync.aligned"                  ("I")          90 Exact => bulk_wait |_| BulkOp::WaitProducts;
+    "wgmma.mma_async.sync.aligned<wgk16>{.f32.f16.f16,.f32.bf16.bf16,.f16.f16.f16}" ("wgmma*") 90 SUM => wgmma;
+    "wgmma.mma_async.sync.aligned<wgk8>.f32.tf32.tf32" ("wgmma*")   90 SUM => wgmma;
+    "wgmma.mma_async.sync.aligned<wgk32>{.f32,.f16}<f8><f8>" ("wgmma*") 90 SUM => wgmma;
+    "wgmma.mma_async.sync.aligned<wgi32>{.satfinite}?.s32{.s8,.u8}{.s8,.u8}" ("wgmma*") 90 Exact => wgmma;
 }
 }

@@ -54,6 +54,7 @@ impl Coverage {
         for file in ["wmma", "rows"] {
             all.note(&read(&root.join(format!("tests/ptx/pass/{file}.ptx"))), "matrix", false);
         }
+        all.note(&read(&root.join("tests/ptx/pass/tma.ptx")), "tma", false);
         for path in files(&root.join("tests/it"), "rs") {
             let name =
                 path.file_stem().map_or_else(String::new, |n| n.to_string_lossy().into_owned());
@@ -66,6 +67,13 @@ impl Coverage {
         }
         for folder in ["../emu-corpus/ptx/sm_80", "../emu-corpus/ptx"] {
             texts(&root.join(folder)).iter().for_each(|text| all.note(text, "corpus", false));
+        }
+        let hopper = [
+            ("wgmma", crate::hopper::wgmma::opcodes()),
+            ("reduce", crate::hopper::reduce::opcodes()),
+        ];
+        for (test, opcodes) in hopper {
+            opcodes.iter().for_each(|o| all.note(&format!("{o} ;"), test, false));
         }
         all.recorded_matrices(root);
         all.recorded_kernels(root);

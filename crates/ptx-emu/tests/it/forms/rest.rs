@@ -9,7 +9,7 @@ pub(super) fn cases(opcode: &str) -> Vec<Case> {
         "mov" => moves(opcode),
         "cvta" => vec![address(opcode)],
         "isspacep" => space(opcode),
-        "cp" if !opcode.contains("mbarrier") => copies(opcode),
+        "cp" if !opcode.contains("mbarrier") && !opcode.contains("bulk") => copies(opcode),
         "createpolicy" => vec![policy(opcode)],
         "bra" | "brx" | "call" | "ret" | "exit" => control(opcode),
         "prefetch" | "prefetchu" => vec![silent(opcode, &format!("{opcode} [%l58];"))],

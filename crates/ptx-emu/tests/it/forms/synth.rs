@@ -73,6 +73,28 @@ fn vector(bits: u32, first: usize, n: usize) -> String {
     format!("{{{}}}", list.join(", "))
 }
 
+/// Dimensions of a tensor copy.
+fn dimensions(opcode: &str) -> usize {
+    let rank = opcode.split('.').find_map(|part| part.strip_suffix('d')?.parse().ok());
+    rank.expect("the opcode names a rank")
+}
+
+/// A product of a warpgroup, with A in registers or by descriptor.
+fn product(opcode: &str, registers: bool) -> String {
+    let n = opcode.split(['n', 'k']).find_map(|part| part.parse::<usize>().ok());
+    let n = n.expect("the opcode names a shape");
+    let halves = opcode.split('.').nth_back(2) == Some("f16");
+    let list = vec!["%w5"; if halves { n / 4 } else { n / 2 }];
+    let a = if registers { "{%w1, %w2, %w3, %w4}" } else { "%l1" };
+    let tail = match opcode.rsplit('.').next() {
+        _ if opcode.contains("s32") => "",
+        Some("f16" | "bf16") if registers => ", 1, -1, 0",
+        Some("f16" | "bf16") => ", 1, -1, 0, 0",
+        _ => ", 1, -1",
+    };
+    format!("{opcode} {{{}}}, {a}, %l2, %p1{tail};", list.join(", "))
+}
+
 /// The operand that a word of the table asks for, or statements that make it up; operands of different `n` differ.
 fn operand(word: &str, opcode: &str, n: usize) -> String {
     let types = types(opcode);
@@ -96,6 +118,8 @@ fn operand(word: &str, opcode: &str, n: usize) -> String {
         "size16" => "16".to_owned(),
         "fraction" => "0f3F000000".to_owned(),
         "label" => "$end".to_owned(),
+        "tensor" => format!("[%l{n}, {}]", vector(32, 1, dimensions(opcode))),
+        "offsets" => vector(16, 1, dimensions(opcode) - 2),
         "sink" => "_".to_owned(),
         "V" => match ["v2", "v4", "v8"].iter().find(|v| opcode.split('.').any(|p| p == **v)) {
             Some(v) => vector(bits(last), 4 * n, v[1..].parse().expect("a number")),
@@ -113,6 +137,7 @@ fn operand(word: &str, opcode: &str, n: usize) -> String {
 pub(super) fn statements(row: &InstructionForm, opcode: &str) -> Vec<String> {
     match row.operands() {
         "table" | "W table" => return vec![format!("{opcode} %w1, $table;")],
+        "wgmma*" => return vec![product(opcode, false), product(opcode, true)],
         "call*" => return vec![format!("{opcode} (r0), f, (a0);")],
         "d a" => return moves(opcode),
         _ => {}

@@ -3,7 +3,7 @@
 
 mod faults;
 mod form;
-mod number;
+pub(crate) mod number;
 mod oracle;
 mod rows;
 
