@@ -1,8 +1,9 @@
 //! The table of instruction forms with its products: families, decoder, printer.
 //!
 //! An opcode that no row of [`table`] accepts is not known, however close it comes to one: a
-//! modifier is never ignored.
+//! modifier is never ignored. Their order is free ([`arrange`]).
 
+mod arrange;
 #[macro_use]
 mod lanes;
 mod pattern;
@@ -129,16 +130,29 @@ pub fn rows() -> &'static [InstructionForm] {
     &TABLE.rows
 }
 
-fn number_of(name: &str, modifiers: &[&str]) -> Option<u16> {
+/// The row that accepts an opcode, and its modifiers in the row's order.
+fn number_of<'a>(name: &str, modifiers: &[&'a str]) -> Option<(u16, Vec<&'a str>)> {
     let numbers = TABLE.by_mnemonic.get(name)?;
-    numbers.iter().copied().find(|n| TABLE.rows[*n as usize].pattern.accepts(modifiers))
+    let pattern = |n: u16| &TABLE.rows[n as usize].pattern;
+    let as_written = numbers.iter().find(|n| pattern(**n).accepts(modifiers));
+    if let Some(n) = as_written {
+        return Some((*n, modifiers.to_vec()));
+    }
+    if modifiers.len() > MAX_MODIFIERS {
+        return None;
+    }
+    numbers.iter().find_map(|n| Some((*n, pattern(*n).arrange(modifiers)?)))
 }
 
-/// The row that stands for an opcode such as `add.s32`, if the emulator knows it.
+/// More modifiers than any row has.
+const MAX_MODIFIERS: usize = 20;
+
+/// The row that stands for an opcode such as `add.s32`, if the emulator knows it. Modifiers may stand
+/// in any order; types, layouts and state spaces keep theirs.
 #[must_use]
 pub fn find(opcode: &str) -> Option<&'static InstructionForm> {
     let parts: Vec<&str> = opcode.split('.').collect();
-    number_of(parts[0], &parts[1..]).map(|n| &TABLE.rows[n as usize])
+    number_of(parts[0], &parts[1..]).map(|(n, _)| &TABLE.rows[n as usize])
 }
 
 #[derive(Debug)]
@@ -178,8 +192,11 @@ impl<'a> Decoder<'a> {
     pub(super) fn decode(&mut self, opcode: &'a str) -> Rc<Decoded<'a>> {
         let decode = || {
             let parts: Vec<&str> = opcode.split('.').collect();
-            let row = number_of(parts[0], &parts[1..]);
-            Rc::new(Decoded { row, modifiers: Modifiers::new(parts[0], &parts[1..]) })
+            let Some((row, arranged)) = number_of(parts[0], &parts[1..]) else {
+                let modifiers = Modifiers::new(parts[0], &parts[1..]);
+                return Rc::new(Decoded { row: None, modifiers });
+            };
+            Rc::new(Decoded { row: Some(row), modifiers: Modifiers::new(parts[0], &arranged) })
         };
         self.seen.entry(opcode).or_insert_with(decode).clone()
     }

@@ -12,12 +12,23 @@ pub(super) struct Pattern {
 }
 
 #[derive(Debug)]
-struct Element {
+pub(super) struct Element {
     /// Modifiers of each alternative; the empty one stands for absence.
     alternatives: Vec<Vec<String>>,
 }
 
+impl Element {
+    /// Modifiers of each alternative.
+    pub(super) fn alternatives(&self) -> impl Iterator<Item = &[String]> {
+        self.alternatives.iter().map(Vec::as_slice)
+    }
+}
+
 impl Pattern {
+    pub(super) fn elements(&self) -> &[Element] {
+        &self.elements
+    }
+
     pub(super) fn new(text: &'static str) -> Self {
         let end = text.find(['.', '{', '<']).unwrap_or(text.len());
         let (base, mut rest) = text.split_at(end);
