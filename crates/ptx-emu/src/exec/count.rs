@@ -129,7 +129,10 @@ impl Count {
             counters.global_loads.unique_bytes += ones(read);
             counters.global_stores.unique_bytes += ones(written);
         }
-        for (pc, executed) in self.executed.iter().enumerate().filter(|(_, e)| e.warps > 0) {
+        let counted = |(pc, executed): &(usize, &Executed)| {
+            executed.warps > 0 && !matches!(program.ops[*pc], Op::Guard(..))
+        };
+        for (pc, executed) in self.executed.iter().enumerate().filter(counted) {
             let add = |to: &mut Executed| {
                 to.lanes += executed.lanes;
                 to.warps += executed.warps;

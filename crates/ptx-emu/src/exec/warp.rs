@@ -415,14 +415,13 @@ impl Machine<'_> {
                 Op::Guard(p, negated) => {
                     let p = regs.rows.p[p as usize];
                     let taken = (if negated { !p } else { p }) & mask;
-                    if taken != 0 {
-                        self.observers.coverage.mark(pc, TAKEN);
-                        if let Err(error) = self.simple(&ops[pc as usize + 1], regs, pc + 1, taken)
-                        {
-                            break Err(error);
-                        }
+                    if let Err(error) = self.behind_guard::<TAINT>(regs, pc + 1, taken) {
+                        break Err(error);
                     }
                     pc += 2;
+                    if (!TAINT && regs.taint.active) || self.progress.preempt {
+                        break Ok(End::Yield);
+                    }
                 }
                 Op::Return => {
                     break Ok(if group.callers.is_empty() { End::Exited } else { End::Return });
@@ -465,5 +464,31 @@ impl Machine<'_> {
         *fuel = left;
         group.pc = pc;
         end
+    }
+
+    /// Runs the operation behind a guard for the lanes that the guard lets through.
+    #[inline(always)]
+    fn behind_guard<const TAINT: bool>(
+        &mut self,
+        regs: &mut Registers<'_>,
+        pc: u32,
+        mask: u32,
+    ) -> Result<(), LaunchError> {
+        let op = &self.program.ops[pc as usize];
+        if let Some(count) = &mut self.observers.count {
+            count.operation(*op, pc, mask);
+        }
+        if mask == 0 {
+            return Ok(());
+        }
+        self.observers.coverage.mark(pc - 1, TAKEN);
+        if TAINT {
+            self.propagate(*op, regs, pc, mask);
+        }
+        if self.observers.active {
+            self.observed(op, regs, pc, mask)
+        } else {
+            self.simple(op, regs, pc, mask)
+        }
     }
 }
