@@ -6,6 +6,10 @@ use super::{Error, Result};
 
 /// A kernel's name in C++, with its parameters, as far as it can be had.
 pub(super) fn demangled(name: &str) -> String {
+    // Other names may be those of types: `f` is `float`.
+    if !name.starts_with("_Z") {
+        return name.to_owned();
+    }
     let text =
         Symbol::new(name).ok().and_then(|symbol| symbol.demangle(&DemangleOptions::default()).ok());
     text.unwrap_or_else(|| name.to_owned())
@@ -135,6 +139,13 @@ mod tests {
 
     const KERNELS: [&str; 5] =
         ["_Z4reluPKfPfi", "_ZN2nn7softmaxIfLi4EEEvPT_i", "plain", "_Z3addPf", "_Z3addPd"];
+
+    #[test]
+    fn names_of_c_stay() {
+        for name in ["f", "a", "i", "St", "saxpy"] {
+            assert_eq!(demangled(name), name);
+        }
+    }
 
     #[test]
     fn plain_names_find_mangled_ones() {
