@@ -18,6 +18,9 @@ const SHARED_SLOT: u64 = 0xff_ff00;
 const LOCAL_SLOT: u64 = 0xff_ff01;
 const PARAM_SLOT: u64 = 0xff_ff02;
 
+/// Bytes on both sides of zero that count as null: less than any address in shared memory.
+const NEAR_NULL: u64 = 1 << SHARED_SLOT_BITS;
+
 /// A byte that holds a defined value.
 pub(crate) const INITIALISED: u8 = 1;
 /// A byte that a kernel wrote.
@@ -320,9 +323,9 @@ impl Memory {
         Some((index, address.wrapping_sub(base) as i64))
     }
 
-    /// Whether the address is zero or near it.
+    /// Whether the address is zero or so near it that it was computed from it.
     pub(crate) fn is_null(address: u64) -> bool {
-        address >> SLOT_BITS == 0 || address >> SLOT_BITS == (1 << (64 - SLOT_BITS)) - 1
+        address.wrapping_add(NEAR_NULL) < 2 * NEAR_NULL
     }
 }
 
