@@ -2,6 +2,8 @@
 
 #[derive(Debug, Default)]
 pub(crate) struct Ptx<'a> {
+    /// The `.address_size` directive: the number, the line of the PTX text and the byte range.
+    pub address_size: Option<(u64, u32, (u32, u32))>,
     /// `.file` directives: index and name.
     pub files: Vec<(u32, &'a str)>,
     /// Variables outside functions.
@@ -17,6 +19,8 @@ pub(crate) enum Space {
     Shared,
     Local,
     Param,
+    /// Of parameters alone.
+    Register,
 }
 
 #[derive(Debug, Clone)]
@@ -27,8 +31,10 @@ pub(crate) struct Variable<'a> {
     pub name: &'a str,
     /// Alignment in bytes.
     pub align: u32,
-    /// Bytes of one element.
+    /// Bytes of one element; 0 for a predicate.
     pub element_bytes: u32,
+    /// Numbers of which an element is made; more than one of a vector type.
+    pub lanes: u32,
     /// Size in bytes; 0 for an array without a length.
     pub bytes: usize,
     /// `.extern`
@@ -81,8 +87,7 @@ pub(crate) type Position = (u32, u32, u32);
 
 #[derive(Debug)]
 pub(crate) enum Statement<'a> {
-    /// `.reg` : type, name, and the count of a `<n>` range.
-    Reg(&'a str, &'a str, Option<u32>),
+    Reg(Registers<'a>),
     Variable(Variable<'a>),
     Label(&'a str),
     /// `.loc` with where the code was inlined at.
@@ -94,6 +99,19 @@ pub(crate) enum Statement<'a> {
     /// `}`
     Close,
     Instruction(Instruction<'a>),
+}
+
+/// `.reg`
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Registers<'a> {
+    /// Type, without its dot.
+    pub ty: &'a str,
+    /// Name, or the prefix of names.
+    pub name: &'a str,
+    /// The count of a `<n>` range.
+    pub count: Option<u32>,
+    /// Elements of a vector; 1 for a scalar.
+    pub lanes: u32,
 }
 
 #[derive(Debug, Clone)]
@@ -110,6 +128,8 @@ pub(crate) struct Instruction<'a> {
     pub text: &'a str,
     /// Byte offset of `text` in the PTX.
     pub start: usize,
+    /// Why it cannot be read; then there is no opcode and no operand.
+    pub problem: Option<crate::ParseError>,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -118,8 +138,10 @@ pub(crate) enum Operand<'a> {
     Name(&'a str),
     /// `!name`
     Not(&'a str),
-    /// Symbol with an offset.
+    /// Symbol or register with an offset.
     Offset(&'a str, i64),
+    /// Element of a vector register.
+    Lane(&'a str, u32),
     /// Integer bits, sign-extended.
     Int(u64),
     /// Bits of an f32.

@@ -18,6 +18,8 @@ pub(crate) enum Tok<'a> {
     Str(&'a str),
     /// A single character.
     Punct(u8),
+    /// Something that is no token, and why. It matters where it is looked at.
+    Wrong(Box<str>),
 }
 
 #[derive(Debug, Clone)]
@@ -43,9 +45,9 @@ pub(crate) fn lex(text: &str) -> Result<Vec<Token<'_>>, ParseError> {
             format!("text is longer than {MAX_TEXT} bytes"),
         ));
     }
-    let mut lexer = Lexer { text, bytes: text.as_bytes(), pos: 0, line: 1, token: 0 };
+    let mut lexer = Lexer { text, bytes: text.as_bytes(), pos: 0, line: 1 };
     let mut tokens = Vec::with_capacity(text.len() / 4);
-    while let Some(token) = lexer.next_token()? {
+    while let Some(token) = lexer.next_token() {
         tokens.push(token);
     }
     Ok(tokens)
@@ -56,9 +58,10 @@ struct Lexer<'a> {
     bytes: &'a [u8],
     pos: usize,
     line: u32,
-    /// Offset of the token under way.
-    token: usize,
 }
+
+/// A token, or why there is none.
+type Lexed<'a> = Result<Tok<'a>, String>;
 
 fn starts_word(c: u8) -> bool {
     c.is_ascii_alphabetic() || matches!(c, b'_' | b'$' | b'%' | b'.')
@@ -100,36 +103,41 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    fn next_token(&mut self) -> Result<Option<Token<'a>>, ParseError> {
+    fn next_token(&mut self) -> Option<Token<'a>> {
         self.skip_blank();
         let start = self.pos;
-        self.token = start;
         let line = self.line;
         if start >= self.bytes.len() {
-            return Ok(None);
+            return None;
         }
         let c = self.peek(0);
-        let tok = if c.is_ascii_digit() {
-            self.number()?
+        let tok = if c.is_ascii_digit() || (c == b'.' && self.peek(1).is_ascii_digit()) {
+            self.number()
         } else if starts_word(c) {
-            self.word()
+            Ok(self.word())
         } else if c == b'"' {
-            self.string()?
+            self.string()
         } else if c.is_ascii_graphic() {
             self.pos += 1;
-            Tok::Punct(c)
+            Ok(Tok::Punct(c))
         } else {
-            return Err(self.error(format!("unexpected byte 0x{c:02x}")));
+            self.pos += self.text[start..].chars().next().map_or(1, char::len_utf8);
+            Err(format!("unexpected byte 0x{c:02x}"))
         };
-        Ok(Some(Token { tok, line, start, end: self.pos }))
+        let tok = tok.unwrap_or_else(|message| Tok::Wrong(message.into()));
+        Some(Token { tok, line, start, end: self.pos })
     }
 
+    /// A name or opcode with all its dots; of directives each is a word of its own, however close
+    /// they stand (`.param.u64`).
     fn word(&mut self) -> Tok<'a> {
         let start = self.pos;
+        let directive = self.peek(0) == b'.';
         loop {
-            if continues_word(self.peek(0)) {
+            let c = self.peek(0);
+            if continues_word(c) && !(directive && c == b'.' && self.pos > start) {
                 self.pos += 1;
-            } else if self.peek(0) == b':' && self.peek(1) == b':' {
+            } else if c == b':' && self.peek(1) == b':' {
                 self.pos += 2;
             } else {
                 return Tok::Word(&self.text[start..self.pos]);
@@ -137,7 +145,7 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    fn string(&mut self) -> Result<Tok<'a>, ParseError> {
+    fn string(&mut self) -> Lexed<'a> {
         self.pos += 1;
         let start = self.pos;
         while self.pos < self.bytes.len() && self.peek(0) != b'"' {
@@ -145,59 +153,75 @@ impl<'a> Lexer<'a> {
             self.pos += 1 + usize::from(self.peek(0) == b'\\');
         }
         if self.pos >= self.bytes.len() {
-            return Err(self.error("string without an end".to_owned()));
+            self.pos = self.bytes.len();
+            return Err("string without an end".to_owned());
         }
         self.pos += 1;
-        self.text
-            .get(start..self.pos - 1)
-            .map(Tok::Str)
-            .ok_or_else(|| self.error("string ends inside a character".to_owned()))
+        let inside = self.text.get(start..self.pos - 1).map(Tok::Str);
+        inside.ok_or_else(|| "string ends inside a character".to_owned())
     }
 
-    fn number(&mut self) -> Result<Tok<'a>, ParseError> {
-        let start = self.pos;
-        let prefix = self.peek(1).to_ascii_lowercase();
-        if self.peek(0) == b'0' && matches!(prefix, b'x' | b'f' | b'd' | b'b') {
-            self.pos += 2;
-            let digits = self.pos;
-            while self.peek(0).is_ascii_hexdigit() {
-                self.pos += 1;
-            }
-            let text = &self.text[digits..self.pos];
-            let radix = if prefix == b'b' { 2 } else { 16 };
-            let bits = u64::from_str_radix(text, radix);
-            let bits = bits.map_err(|e| self.error(format!("number `{text}`: {e}")))?;
-            if prefix == b'x' || prefix == b'b' {
-                self.pos += usize::from(self.peek(0) == b'U');
-            }
-            return match prefix {
-                b'f' if text.len() == 8 => Ok(Tok::F32(bits as u32)),
-                b'd' if text.len() == 16 => Ok(Tok::F64(bits)),
-                b'x' | b'b' => Ok(Tok::Int(bits)),
-                _ => Err(self.error(format!("float literal `{text}` has the wrong length"))),
-            };
-        }
+    fn digits(&mut self) {
         while self.peek(0).is_ascii_digit() {
             self.pos += 1;
         }
+    }
+
+    fn number(&mut self) -> Lexed<'a> {
+        let start = self.pos;
+        let prefix = self.peek(1).to_ascii_lowercase();
+        if self.peek(0) == b'0' && matches!(prefix, b'x' | b'f' | b'd' | b'b') {
+            return self.hexadecimal(prefix);
+        }
+        self.digits();
         let whole = &self.text[start..self.pos];
-        if self.peek(0) == b'.' && self.peek(1).is_ascii_digit() {
-            self.pos += 1;
-            while self.peek(0).is_ascii_digit() {
-                self.pos += 1;
-            }
+        if self.fraction() {
             let text = &self.text[start..self.pos];
-            let value = text.parse::<f64>();
-            let value = value.map_err(|e| self.error(format!("number `{text}`: {e}")))?;
+            let value = text.parse::<f64>().map_err(|e| format!("number `{text}`: {e}"))?;
             return Ok(Tok::F64(value.to_bits()));
         }
         self.pos += usize::from(self.peek(0) == b'U');
         let radix = if whole.len() > 1 && whole.starts_with('0') { 8 } else { 10 };
         let value = u64::from_str_radix(whole, radix);
-        value.map(Tok::Int).map_err(|e| self.error(format!("number `{whole}`: {e}")))
+        value.map(Tok::Int).map_err(|e| format!("number `{whole}`: {e}"))
     }
 
-    fn error(&self, message: String) -> ParseError {
-        ParseError::at(self.text, self.token, message)
+    /// Takes the rest of a decimal float, behind its whole part; false if it is an integer.
+    fn fraction(&mut self) -> bool {
+        let start = self.pos;
+        if self.peek(0) == b'.' {
+            self.pos += 1;
+            self.digits();
+        }
+        if self.peek(0) | 32 == b'e' {
+            let sign = usize::from(matches!(self.peek(1), b'+' | b'-'));
+            if self.peek(1 + sign).is_ascii_digit() {
+                self.pos += 1 + sign;
+                self.digits();
+            }
+        }
+        self.pos > start
+    }
+
+    /// An integer in base 16 or 2, or the bits of a float.
+    fn hexadecimal(&mut self, prefix: u8) -> Lexed<'a> {
+        self.pos += 2;
+        let digits = self.pos;
+        while self.peek(0).is_ascii_hexdigit() {
+            self.pos += 1;
+        }
+        let text = &self.text[digits..self.pos];
+        let radix = if prefix == b'b' { 2 } else { 16 };
+        let bits = u64::from_str_radix(text, radix);
+        let bits = bits.map_err(|e| format!("number `{text}`: {e}"))?;
+        if prefix == b'x' || prefix == b'b' {
+            self.pos += usize::from(self.peek(0) == b'U');
+        }
+        match prefix {
+            b'f' if text.len() == 8 => Ok(Tok::F32(bits as u32)),
+            b'd' if text.len() == 16 => Ok(Tok::F64(bits)),
+            b'x' | b'b' => Ok(Tok::Int(bits)),
+            _ => Err(format!("float literal `{text}` has the wrong length")),
+        }
     }
 }

@@ -149,6 +149,17 @@ impl Class {
     }
 }
 
+impl Reg {
+    /// The register so many behind this one.
+    pub(crate) fn behind(self, n: u32) -> Self {
+        match self {
+            Self::W(r) => Self::W(r + n),
+            Self::D(r) => Self::D(r + n),
+            Self::P(r) => Self::P(r + n),
+        }
+    }
+}
+
 impl<T> Register<T> {
     /// Its number or reference, if it is of the class.
     pub(crate) fn of_class(self, class: Class) -> Option<T> {

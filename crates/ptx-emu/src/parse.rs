@@ -3,11 +3,13 @@
 //! Knows the shape of statements and nothing of instructions: an unknown opcode parses like any
 //! other. Debug sections are skipped.
 
+mod operand;
+
 use crate::{
     ParseError,
     ast::{
-        ClusterRules, Function, Init, Instruction, Operand, Position, Ptx, Space, Statement,
-        Variable,
+        ClusterRules, Function, Init, Instruction, Operand, Position, Ptx, Registers, Space,
+        Statement, Variable,
     },
     lex::{Tok, Token, lex},
 };
@@ -71,6 +73,9 @@ impl<'a> Parser<'a> {
     }
 
     fn unexpected<T>(&self, wanted: &str) -> Result<T> {
+        if let Some(Tok::Wrong(message)) = self.peek() {
+            return self.error(message.as_ref());
+        }
         let found = self.tokens.get(self.pos).map_or("the end", |t| &self.text[t.start..t.end]);
         self.error(format!("expected {wanted}, found `{}`", shortened(found)))
     }
@@ -150,7 +155,13 @@ impl<'a> Parser<'a> {
             return self.unexpected("a directive");
         };
         match word {
-            ".version" | ".address_size" => self.pos += 2,
+            ".version" => self.pos += 2,
+            ".address_size" => {
+                let (line, start) = (self.line(), self.tokens[self.pos].start as u32);
+                self.pos += 1;
+                let end = self.tokens.get(self.pos).map_or(start, |t| t.end as u32);
+                ptx.address_size = Some((self.integer()?, line, (start, end)));
+            }
             ".target" => {
                 self.pos += 2;
                 while self.accept(b',') {
@@ -159,7 +170,9 @@ impl<'a> Parser<'a> {
             }
             ".file" => ptx.files.push(self.file()?),
             ".section" => {
-                self.pos += 2;
+                while !matches!(self.peek(), None | Some(Tok::Punct(b'{'))) {
+                    self.pos += 1;
+                }
                 self.skip_braces()?;
             }
             ".pragma" | ".alias" => self.skip_past(b';')?,
@@ -273,10 +286,13 @@ impl<'a> Parser<'a> {
     fn parameters(&mut self) -> Result<Vec<Variable<'a>>> {
         let mut list = Vec::new();
         while !self.accept(b')') {
-            if !self.accept_word(".param") && !self.accept_word(".reg") {
-                return self.unexpected("a parameter");
-            }
-            list.push(self.declarator_with_type(Space::Param, false)?);
+            let space = match self.peek() {
+                Some(Tok::Word(".param")) => Space::Param,
+                Some(Tok::Word(".reg")) => Space::Register,
+                _ => return self.unexpected("a parameter"),
+            };
+            self.pos += 1;
+            list.push(self.declarator_with_type(space, false)?);
             _ = self.accept(b',');
         }
         Ok(list)
@@ -293,8 +309,8 @@ impl<'a> Parser<'a> {
         };
         let mut list = vec![self.declarator_with_type(space, is_extern)?];
         while self.accept(b',') {
-            let (align, element_bytes) = (list[0].align, list[0].element_bytes);
-            list.push(self.declarator(space, is_extern, align, element_bytes)?);
+            let Variable { align, element_bytes, lanes, .. } = list[0];
+            list.push(self.declarator(space, is_extern, align, (element_bytes, lanes))?);
         }
         self.expect(b';')?;
         Ok(list)
@@ -314,6 +330,10 @@ impl<'a> Parser<'a> {
                     if self.accept(b'(') {
                         self.skip_past(b')')?;
                     }
+                }
+                ".pred" if space == Space::Register => {
+                    let variable = self.declarator(space, is_extern, 4, (0, 1))?;
+                    return Ok(Variable { bytes: 4, ..variable });
                 }
                 _ => {
                     let Some(bytes) = word.strip_prefix('.').and_then(type_bytes) else {
@@ -335,7 +355,7 @@ impl<'a> Parser<'a> {
                     if align != 0 {
                         natural = align;
                     }
-                    return self.declarator(space, is_extern, natural, bytes * lanes);
+                    return self.declarator(space, is_extern, natural, (bytes * lanes, lanes));
                 }
             }
         }
@@ -356,7 +376,7 @@ impl<'a> Parser<'a> {
         space: Space,
         is_extern: bool,
         align: u32,
-        element_bytes: u32,
+        (element_bytes, lanes): (u32, u32),
     ) -> Result<Variable<'a>> {
         let name = self.word()?;
         let mut count: usize = 1;
@@ -372,11 +392,12 @@ impl<'a> Parser<'a> {
         if self.accept(b'=') {
             self.initialiser(&mut init)?;
             if count == 0 {
-                count = init.len();
+                count = init.len().div_ceil(lanes as usize);
             }
         }
         let bytes = count.saturating_mul(element_bytes as usize);
-        Ok(Variable { space, name, align: align.max(1), element_bytes, bytes, is_extern, init })
+        let align = align.max(1);
+        Ok(Variable { space, name, align, element_bytes, lanes, bytes, is_extern, init })
     }
 
     fn initialiser(&mut self, into: &mut Vec<Init<'a>>) -> Result<()> {
@@ -387,9 +408,15 @@ impl<'a> Parser<'a> {
             }
             return Ok(());
         }
+        if let Some(value) = self.float() {
+            into.push(match value {
+                Operand::F32(bits) => Init::F32(bits),
+                Operand::F64(bits) => Init::F64(bits),
+                _ => return self.unexpected("a number"),
+            });
+            return Ok(());
+        }
         let value = match self.peek() {
-            Some(&Tok::F32(bits)) => Init::F32(bits),
-            Some(&Tok::F64(bits)) => Init::F64(bits),
             Some(&Tok::Word(name)) => {
                 self.pos += 1;
                 let mut symbol = name;
@@ -397,16 +424,10 @@ impl<'a> Parser<'a> {
                     symbol = self.word()?;
                     self.expect(b')')?;
                 }
-                let offset = if self.accept(b'+') { self.integer()? as i64 } else { 0 };
-                into.push(Init::Symbol(symbol, offset));
-                return Ok(());
+                Init::Symbol(symbol, self.offset()?)
             }
-            _ => {
-                into.push(Init::Int(self.integer()?));
-                return Ok(());
-            }
+            _ => Init::Int(self.expression(0)?),
         };
-        self.pos += 1;
         into.push(value);
         Ok(())
     }
@@ -442,13 +463,7 @@ impl<'a> Parser<'a> {
         match word {
             ".reg" => {
                 self.pos += 1;
-                let ty = self.word()?;
-                self.registers(ty, list)
-            }
-            // Inline assembly of the fp16 headers writes `.reg.b16`.
-            _ if word.starts_with(".reg.") => {
-                self.pos += 1;
-                self.registers(&word[4..], list)
+                self.registers(list)
             }
             ".local" | ".shared" | ".param" | ".global" | ".const" => {
                 list.extend(self.variables(false)?.into_iter().map(Statement::Variable));
@@ -471,7 +486,11 @@ impl<'a> Parser<'a> {
                     self.pos += 2;
                     return self.label(word, list);
                 }
-                let instruction = self.instruction()?;
+                let at = self.pos;
+                let instruction = match self.instruction() {
+                    Ok(instruction) => instruction,
+                    Err(error) => self.unreadable(at, error)?,
+                };
                 list.push(Statement::Instruction(instruction));
                 Ok(())
             }
@@ -497,9 +516,15 @@ impl<'a> Parser<'a> {
         }
     }
 
-    fn registers(&mut self, ty: &'a str, list: &mut Vec<Statement<'a>>) -> Result<()> {
-        if matches!(ty, ".v2" | ".v4") {
-            return self.error("vector registers are not known");
+    fn registers(&mut self, list: &mut Vec<Statement<'a>>) -> Result<()> {
+        let mut ty = self.word()?;
+        let lanes = match ty {
+            ".v2" => 2,
+            ".v4" => 4,
+            _ => 1,
+        };
+        if lanes > 1 {
+            ty = self.word()?;
         }
         let ty = ty.strip_prefix('.').unwrap_or(ty);
         loop {
@@ -509,7 +534,7 @@ impl<'a> Parser<'a> {
                 count = Some(self.small()?);
                 self.expect(b'>')?;
             }
-            list.push(Statement::Reg(ty, name, count));
+            list.push(Statement::Reg(Registers { ty, name, count, lanes }));
             if !self.accept(b',') {
                 return self.expect(b';');
             }
@@ -554,81 +579,33 @@ impl<'a> Parser<'a> {
         let end = self.tokens.get(self.pos).map_or(self.text.len(), |t| t.start);
         self.expect(b';')?;
         let text = self.text[start..end].trim_end();
-        Ok(Instruction { guard, opcode, operands, ptx_line, text, start })
+        Ok(Instruction { guard, opcode, operands, ptx_line, text, start, problem: None })
     }
 
-    fn operand(&mut self) -> Result<Operand<'a>> {
-        let first = self.simple_operand()?;
-        if self.accept(b'|') {
-            let second = self.simple_operand()?;
-            return Ok(Operand::Pair(Box::new(first), Box::new(second)));
-        }
-        Ok(first)
-    }
-
-    fn simple_operand(&mut self) -> Result<Operand<'a>> {
-        if self.accept(b'{') {
-            return Ok(Operand::Vector(self.nested(|p| p.operands_until(b'}'))?));
-        }
-        if self.accept(b'(') {
-            return Ok(Operand::List(self.nested(|p| p.operands_until(b')'))?));
-        }
-        if self.accept(b'[') {
-            return self.nested(Self::address);
-        }
-        if self.accept(b'!') {
-            return Ok(Operand::Not(self.word()?));
-        }
-        match self.peek() {
-            Some(&Tok::Word(name)) => {
-                self.pos += 1;
-                if self.accept(b'+') {
-                    return Ok(Operand::Offset(name, self.integer()? as i64));
+    /// The instruction that starts at token `at` and cannot be read, if its end can be found.
+    fn unreadable(&mut self, at: usize, error: ParseError) -> Result<Instruction<'a>> {
+        let (start, ptx_line) = (self.tokens[at].start, self.tokens[at].line);
+        let mut depth = 0_u32;
+        for (n, token) in self.tokens.iter().enumerate().skip(at) {
+            match token.tok {
+                Tok::Punct(b'{') => depth += 1,
+                Tok::Punct(b'}') if depth == 0 => break,
+                Tok::Punct(b'}') => depth -= 1,
+                Tok::Punct(b';') => {
+                    self.pos = n + 1;
+                    return Ok(Instruction {
+                        guard: None,
+                        opcode: "",
+                        operands: Vec::new(),
+                        ptx_line,
+                        text: self.text[start..token.start].trim_end(),
+                        start,
+                        problem: Some(error),
+                    });
                 }
-                Ok(Operand::Name(name))
-            }
-            Some(&Tok::F32(bits)) => {
-                self.pos += 1;
-                Ok(Operand::F32(bits))
-            }
-            Some(&Tok::F64(bits)) => {
-                self.pos += 1;
-                Ok(Operand::F64(bits))
-            }
-            Some(Tok::Int(_) | Tok::Punct(b'-')) => Ok(Operand::Int(self.integer()?)),
-            _ => self.unexpected("an operand"),
-        }
-    }
-
-    fn operands_until(&mut self, end: u8) -> Result<Vec<Operand<'a>>> {
-        let mut list = Vec::new();
-        while !self.accept(end) {
-            list.push(self.operand()?);
-            if !self.accept(b',') {
-                self.expect(end)?;
-                break;
+                _ => {}
             }
         }
-        Ok(list)
-    }
-
-    fn address(&mut self) -> Result<Operand<'a>> {
-        let base = match self.peek() {
-            Some(&Tok::Word(name)) => {
-                self.pos += 1;
-                Some(name)
-            }
-            _ => None,
-        };
-        let negative = self.peek() == Some(&Tok::Punct(b'-'));
-        let has_offset = base.is_none() || negative || self.accept(b'+');
-        let offset = if has_offset { self.integer()? as i64 } else { 0 };
-        let mut parts = vec![Operand::Address(base, offset)];
-        while self.accept(b',') {
-            // Tensor coordinates and the like: the instruction is refused later.
-            parts.push(self.operand()?);
-        }
-        self.expect(b']')?;
-        Ok(if parts.len() == 1 { parts.remove(0) } else { Operand::List(parts) })
+        Err(error)
     }
 }

@@ -104,6 +104,7 @@ pub const READERS: [&str; 2] = ["vprintf", "__assertfail"];
 pub fn analyse(ptx: &str) -> Result<Facts, ParseError> {
     plain_text(ptx)?;
     let tree = parse(ptx)?;
+    readable(&tree)?;
     let mut facts = Facts { externals: externals(&tree), ..Facts::default() };
     facts.files = tree.files.iter().map(|(number, name)| (*number, (*name).to_owned())).collect();
     for function in tree.functions.iter().filter(|function| function.is_entry) {
@@ -131,6 +132,16 @@ fn plain_text(ptx: &str) -> Result<(), ParseError> {
         }
         None => Ok(()),
     }
+}
+
+/// Refuses instructions that cannot be read: nobody knows what they do with an address.
+fn readable(tree: &Ptx<'_>) -> Result<(), ParseError> {
+    let mut statements = tree.functions.iter().flat_map(|function| function.body.iter().flatten());
+    let problem = statements.find_map(|statement| match statement {
+        Statement::Instruction(instruction) => instruction.problem.clone(),
+        _ => None,
+    });
+    problem.map_or(Ok(()), Err)
 }
 
 /// Names of functions that are declared and not defined.

@@ -7,7 +7,7 @@ use super::{
     args::{Arg, Body, Entity, Resolved, Step},
     module_variables,
 };
-use crate::ast::{Function, Operand, Ptx, Space, Statement};
+use crate::ast::{Function, Operand, Ptx, Registers, Space, Statement};
 
 /// Special registers; a name of this kind means the special register whatever is declared.
 const SPECIAL: [&str; 16] = [
@@ -167,12 +167,12 @@ impl<'a> Reader<'_, 'a> {
     ) {
         let Some(scope) = scopes.last_mut() else { return };
         match statement {
-            Statement::Reg(_, name, Some(count)) => {
-                self.facts.registers += u64::from(*count);
+            Statement::Reg(Registers { name, count: Some(count), lanes, .. }) => {
+                self.facts.registers += u64::from(*count) * u64::from(*lanes);
                 scope.ranges.push((name, *count));
             }
-            Statement::Reg(_, name, None) => {
-                self.facts.registers += 1;
+            Statement::Reg(Registers { name, count: None, lanes, .. }) => {
+                self.facts.registers += u64::from(*lanes);
                 scope.names.insert(name, Entity::Register(body.registers));
                 body.registers += 1;
             }
@@ -186,7 +186,7 @@ impl<'a> Reader<'_, 'a> {
                         Some(entity) => *entity,
                         None => Entity::Other,
                     },
-                    Space::Shared | Space::Local => Entity::Other,
+                    Space::Shared | Space::Local | Space::Register => Entity::Other,
                 };
                 scope.names.insert(variable.name, entity);
             }
@@ -208,7 +208,9 @@ impl<'a> Reader<'_, 'a> {
     ) -> Arg {
         let mut name = |name: &'a str| self.entity(name, scopes, body, place);
         match operand {
-            Operand::Name(n) | Operand::Not(n) | Operand::Offset(n, _) => Arg::Name(name(n)),
+            Operand::Name(n) | Operand::Not(n) | Operand::Offset(n, _) | Operand::Lane(n, _) => {
+                Arg::Name(name(n))
+            }
             Operand::Int(bits) => Arg::Number(bits.cast_signed()),
             Operand::F32(_) | Operand::F64(_) | Operand::Address(None, _) => Arg::Number(i64::MAX),
             Operand::Address(Some(base), offset) => Arg::Address(name(base), *offset),

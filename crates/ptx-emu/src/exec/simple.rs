@@ -160,6 +160,13 @@ pub(super) fn put(regs: &mut Registers<'_>, to: Reg, v: &D, mask: u32) {
     }
 }
 
+/// The borrow that the carry flag stands for, and the flag that a borrow leaves: the manual has one
+/// flag for both (`sub.cc`: "writes the borrow-out value into the condition code register"). It
+/// shows where a difference feeds `addc`, or a sum `subc`.
+fn borrow_of(flag: bool) -> bool {
+    flag
+}
+
 fn carry(op: CarryOp, regs: &mut Registers<'_>, mask: u32) {
     let read = |r: u32| {
         if op.wide { regs.rows.d[r as usize] } else { regs.rows.w[r as usize].map(u64::from) }
@@ -173,7 +180,7 @@ fn carry(op: CarryOp, regs: &mut Registers<'_>, mask: u32) {
     let mut out = [0; 32];
     let mut flags = 0;
     for i in 0..32 {
-        let carry_in = u128::from(op.carry_in && (*regs.carry >> i) & 1 == 1);
+        let flag = (*regs.carry >> i) & 1 == 1;
         let (x, y) = match op.kind {
             CarryKind::Add | CarryKind::Sub => (a[i], b[i]),
             CarryKind::MadLo => (a[i].wrapping_mul(b[i]) & all, c[i]),
@@ -183,11 +190,12 @@ fn carry(op: CarryOp, regs: &mut Registers<'_>, mask: u32) {
             CarryKind::MadHiSigned => (u64::from((a[i] as i32).mul_hi(b[i] as i32) as u32), c[i]),
         };
         let (value, carry) = if op.kind == CarryKind::Sub {
-            // The flag is a borrow.
-            let taken = u128::from(y) + carry_in;
-            ((u128::from(x).wrapping_sub(taken)) as u64, u128::from(x) < taken)
+            let borrow = op.carry_in && borrow_of(flag);
+            let taken = u128::from(y) + u128::from(borrow);
+            let borrows = u128::from(x) < taken;
+            ((u128::from(x).wrapping_sub(taken)) as u64, borrow_of(borrows))
         } else {
-            let sum = u128::from(x) + u128::from(y) + carry_in;
+            let sum = u128::from(x) + u128::from(y) + u128::from(op.carry_in && flag);
             (sum as u64, sum >> width != 0)
         };
         out[i] = value & all;

@@ -1,9 +1,9 @@
 //! Control flow, calls and the dispatch over opcodes.
 
-use super::{Builder, Lowered, Modifiers, Symbol, forms};
+use super::{Builder, Lowered, Modifiers, forms};
 use crate::{
     ast::{Instruction, Operand},
-    op::{BarrierKind, BarrierOp, Builtin, BuiltinOp, CallOp, CallTarget, Op, Reg, Window},
+    op::{BarrierKind, BarrierOp, Op, Window},
 };
 
 impl<'a> Builder<'a, '_> {
@@ -76,52 +76,6 @@ impl<'a> Builder<'a, '_> {
         let labels: Option<Vec<u32>> = targets.iter().map(|t| self.find_label(t)).collect();
         self.program.branch_tables.push(labels.ok_or("a label of the table is not known")?);
         self.push(Op::BranchTable(index, self.program.branch_tables.len() as u32 - 1));
-        Ok(())
-    }
-
-    fn frame_offsets(&self, operand: Option<&Operand<'a>>) -> Lowered<Vec<u32>> {
-        let Some(Operand::List(list)) = operand else { return Ok(Vec::new()) };
-        let offset = |o: &Operand<'a>| match o {
-            Operand::Name(name) => match self.symbol(name) {
-                Some(Symbol::Frame(at)) => Ok(at),
-                _ => Err(format!("argument `{name}` is no `.param` variable")),
-            },
-            _ => Err("argument form is not known".to_owned()),
-        };
-        list.iter().map(offset).collect()
-    }
-
-    pub(super) fn call(&mut self, i: &Instruction<'a>, _: &Modifiers<'_>) -> Lowered<()> {
-        let has_results = matches!(i.operands.first(), Some(Operand::List(_)));
-        let at = usize::from(has_results);
-        let results = self.frame_offsets(if has_results { i.operands.first() } else { None })?;
-        let args = self.frame_offsets(i.operands.get(at + 1))?;
-        let Operand::Name(name) = operand(i, at)? else {
-            return Err("expected a function".to_owned());
-        };
-        let builtin = match *name {
-            "vprintf" => Some(Builtin::Printf),
-            "__assertfail" => Some(Builtin::AssertFail),
-            "malloc" if !self.names.functions.contains_key(name) => Some(Builtin::Malloc),
-            "free" if !self.names.functions.contains_key(name) => Some(Builtin::Free),
-            _ => None,
-        };
-        if let Some(kind) = builtin {
-            self.program.builtins.push(BuiltinOp { kind, args, results });
-            self.push(Op::Builtin(self.program.builtins.len() as u32 - 1));
-            return Ok(());
-        }
-        let target = if let Some(index) = self.names.functions.get(name) {
-            self.code.calls.push(Some(*index));
-            CallTarget::Direct(*index)
-        } else if let Some(Symbol::Register(Reg::D(r))) = self.symbol(name) {
-            self.code.calls.push(None);
-            CallTarget::Indirect(r)
-        } else {
-            return Err(format!("function `{name}` is not known"));
-        };
-        self.program.calls.push(CallOp { target, args, results });
-        self.push(Op::Call(self.program.calls.len() as u32 - 1));
         Ok(())
     }
 

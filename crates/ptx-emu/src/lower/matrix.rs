@@ -46,8 +46,14 @@ impl<'a> Builder<'a, '_> {
         first
     }
 
-    /// A fragment of `n` registers.
-    fn matrix_fragment(&self, o: &Operand<'a>, element: Element, n: usize) -> Lowered<Fragment> {
+    /// A fragment of `n` registers; those of a result may be sinks.
+    fn matrix_fragment(
+        &mut self,
+        o: &Operand<'a>,
+        element: Element,
+        n: usize,
+        result: bool,
+    ) -> Lowered<Fragment> {
         let list = match o {
             Operand::Vector(list) => list.as_slice(),
             single => std::slice::from_ref(single),
@@ -55,10 +61,14 @@ impl<'a> Builder<'a, '_> {
         if list.len() != n {
             return Err(format!("a fragment needs {n} registers, not {}", list.len()));
         }
-        let register = |o| match (self.register(o)?, element) {
-            (Reg::D(r), Element::F64) => Ok(r),
-            (Reg::W(r), e) if e != Element::F64 => Ok(r),
-            _ => Err("a fragment needs registers of its element's width".to_owned()),
+        let double = element == Element::F64;
+        let register = |o: &Operand<'a>| match o {
+            Operand::Name("_") if result => Ok(self.temp(usize::from(double))),
+            o => match self.register(o)? {
+                Reg::D(r) if double => Ok(r),
+                Reg::W(r) if !double => Ok(r),
+                _ => Err("a fragment needs registers of its element's width".to_owned()),
+            },
         };
         let regs = list.iter().map(register).collect::<Lowered<_>>()?;
         Ok(Fragment { element, regs })
@@ -82,7 +92,7 @@ impl<'a> Builder<'a, '_> {
         let distinct = shape.registers(which, element);
         let (address, data) = if store { (0, 1) } else { (1, 0) };
         let n = wmma_registers(which, element, distinct);
-        let data = self.matrix_fragment(operand(i, data)?, element, n)?;
+        let data = self.matrix_fragment(operand(i, data)?, element, n, !store)?;
         let address = self.address(operand(i, address)?, self.place(m))?;
         let stride = match i.operands.get(2) {
             Some(o) => self.src_w(o, "u32")?,
@@ -123,12 +133,12 @@ impl<'a> Builder<'a, '_> {
             _ if d == Element::S32 => Arithmetic::Integer { saturate: m.has("satfinite") },
             _ => Arithmetic::Float,
         };
-        let fragment = |n: usize, which, element| {
+        let mut fragment = |n: usize, which, element| {
             // Each lane of a quad holds four elements of a factor and eight of the sum.
             let per = element_count(which) / Element::per_register(element);
             let distinct = if quads { per } else { shape.registers(which, element) };
             let o = operand(i, n)?;
-            self.matrix_fragment(o, element, registers(which, element, distinct))
+            self.matrix_fragment(o, element, registers(which, element, distinct), n == 0)
         };
         let op = ProductOp {
             shape,
@@ -147,7 +157,7 @@ impl<'a> Builder<'a, '_> {
         let n = if m.has("x1") { 1 } else { 2 << u32::from(m.has("x4")) };
         let (address, data) = if store { (0, 1) } else { (1, 0) };
         let address = self.address(operand(i, address)?, self.place(m))?;
-        let data = self.matrix_fragment(operand(i, data)?, Element::F16, n)?;
+        let data = self.matrix_fragment(operand(i, data)?, Element::F16, n, !store)?;
         let scratch = self.scratch();
         let regs = (0..4).map(|r| Some(Reg::W(scratch + r))).collect();
         let memory = MemoryOp::plain(store, 4, address, regs);
@@ -161,8 +171,8 @@ impl<'a> Builder<'a, '_> {
         i: &Instruction<'a>,
         _: &Modifiers<'_>,
     ) -> Lowered<()> {
-        let to = self.matrix_fragment(operand(i, 0)?, Element::F16, 1)?;
-        let from = self.matrix_fragment(operand(i, 1)?, Element::F16, 1)?;
+        let to = self.matrix_fragment(operand(i, 0)?, Element::F16, 1, true)?;
+        let from = self.matrix_fragment(operand(i, 1)?, Element::F16, 1, false)?;
         self.push_matrix(MatrixOp::Transpose(to, from));
         Ok(())
     }

@@ -44,7 +44,7 @@ impl<'a> Builder<'a, '_> {
             Some(Symbol::Register(reg @ (Reg::W(_) | Reg::D(_)))) => {
                 Ok(Address { place, base: Some(reg), offset })
             }
-            Some(Symbol::Register(Reg::P(_)) | Symbol::Wide(_)) => {
+            Some(Symbol::Register(Reg::P(_)) | Symbol::Wide(_) | Symbol::Vector(..)) => {
                 Err(format!("`{name}` is no address"))
             }
             Some(Symbol::Frame(at)) => {
@@ -89,7 +89,7 @@ impl<'a> Builder<'a, '_> {
         list.iter()
             .map(|o| match o {
                 Operand::Name("_") if result => Ok(None),
-                Operand::Name(name) if self.symbol(name).is_some() => match self.register(o)? {
+                _ if self.is_register(o) => match self.register(o)? {
                     Reg::W(_) if bytes == 8 => Err("the register is too narrow".to_owned()),
                     Reg::P(_) => Err("a predicate cannot be loaded or stored".to_owned()),
                     reg => Ok(Some(reg)),
@@ -99,6 +99,13 @@ impl<'a> Builder<'a, '_> {
                 literal => Ok(Some(Reg::W(self.src_w(literal, "b32")?))),
             })
             .collect()
+    }
+
+    fn is_register(&self, o: &Operand<'a>) -> bool {
+        match o {
+            Operand::Name(name) => self.symbol(name).is_some(),
+            _ => matches!(o, Operand::Lane(..)),
+        }
     }
 
     fn access(

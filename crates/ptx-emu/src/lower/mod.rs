@@ -6,6 +6,7 @@
 
 mod arithmetic;
 pub(crate) mod bulk;
+mod call;
 mod cluster;
 mod compare;
 mod control;
@@ -17,6 +18,7 @@ mod memory;
 mod modifiers;
 mod operand;
 mod order;
+mod symbols;
 mod sync;
 mod undefined;
 mod wgmma;
@@ -24,7 +26,7 @@ mod wgmma;
 use std::{collections::HashMap, sync::OnceLock};
 
 pub(crate) use self::undefined::targets;
-use self::{forms::Decoder, modifiers::Modifiers};
+use self::{forms::Decoder, modifiers::Modifiers, symbols::Symbol};
 use crate::{
     ParseError,
     alu::convert::Conversion,
@@ -77,6 +79,8 @@ pub(crate) struct Signature {
     pub is_entry: bool,
     /// Offset and size of each kernel parameter.
     pub params: Vec<(usize, usize)>,
+    /// Size of each result of a device function.
+    pub results: Vec<usize>,
     /// Rules of the kernel's directives for clusters.
     pub cluster: ClusterRules,
 }
@@ -190,7 +194,8 @@ pub(crate) fn opcode(text: &str) -> &str {
 
 pub(crate) fn lower<'a>(ptx: &Ptx<'a>, text: &'a str) -> Result<Program, ParseError> {
     let mut program = Program { text: text.to_owned(), ..Program::default() };
-    let mut names = Names { text, main_file: main_file(ptx), ..Names::default() };
+    let (main_file, address_size) = (main_file(ptx), ptx.address_size);
+    let mut names = Names { text, main_file, address_size, ..Names::default() };
     program.file = names.main_file.1.clone();
     for variable in &ptx.variables {
         let index = declare(&mut program, variable);
@@ -200,6 +205,7 @@ pub(crate) fn lower<'a>(ptx: &Ptx<'a>, text: &'a str) -> Result<Program, ParseEr
         names.functions.insert(function.name, program.signatures.len() as u32);
         program.signatures.push(signature(function));
     }
+    let mut local = Vec::new();
     for function in &ptx.functions {
         for statement in function.body.iter().flatten() {
             if let Statement::Variable(v) = statement
@@ -207,12 +213,16 @@ pub(crate) fn lower<'a>(ptx: &Ptx<'a>, text: &'a str) -> Result<Program, ParseEr
             {
                 let index = declare(&mut program, v);
                 names.local_variables.insert((function.name, v.name), index);
+                local.push((index, function.name, v));
             }
         }
     }
     for variable in &ptx.variables {
-        let index = names.variables[variable.name] as usize;
-        initialise(&mut program, index, variable, &names)?;
+        let index = names.variables[variable.name];
+        initialise(&mut program, index, "", variable, &names)?;
+    }
+    for (index, function, variable) in local {
+        initialise(&mut program, index, function, variable, &names)?;
     }
     let mut decoder = Decoder::default();
     for function in &ptx.functions {
@@ -244,7 +254,9 @@ fn signature(function: &Function<'_>) -> Signature {
         offset += param.bytes;
     }
     let cluster = function.cluster;
-    Signature { name: function.name.to_owned(), is_entry: function.is_entry, params, cluster }
+    let results = function.returns.iter().map(|result| result.bytes).collect();
+    let (name, is_entry) = (function.name.to_owned(), function.is_entry);
+    Signature { name, is_entry, params, results, cluster }
 }
 
 /// `_ZZ3undE1s` is the mangled name of `s` in `und`; other names stay.
@@ -272,25 +284,31 @@ fn declare(program: &mut Program, v: &Variable<'_>) -> u32 {
     program.variables.len() as u32 - 1
 }
 
+/// Fills a variable, of `function` if it stands inside one.
 fn initialise(
     program: &mut Program,
-    index: usize,
+    index: u32,
+    function: &str,
     v: &Variable<'_>,
     names: &Names<'_>,
 ) -> Result<(), ParseError> {
-    let size = v.element_bytes as usize;
+    let size = (v.element_bytes / v.lanes) as usize;
     // Elements past the initialised ones are zero and take no space here.
     let mut bytes = vec![0; v.bytes.min(v.init.len() * size)];
     let mut relocations = Vec::new();
     for (i, value) in v.init.iter().enumerate() {
         let bits = match *value {
-            Init::Int(bits) | Init::F64(bits) => bits,
+            Init::Int(bits) => bits,
+            Init::F32(bits) if size == 8 => f64::from(f32::from_bits(bits)).to_bits(),
             Init::F32(bits) => u64::from(bits),
+            Init::F64(bits) if size == 4 => u64::from((f64::from_bits(bits) as f32).to_bits()),
+            Init::F64(bits) => bits,
             Init::Symbol(name, offset) => {
                 if let Some(f) = names.functions.get(name) {
                     function_address(*f)
                 } else {
-                    let Some(target) = names.variables.get(name) else {
+                    let inside = names.local_variables.get(&(function, name));
+                    let Some(target) = inside.or_else(|| names.variables.get(name)) else {
                         let message = format!("`{}` holds the address of unknown `{name}`", v.name);
                         return Err(ParseError::at_part(names.text, name, message));
                     };
@@ -303,7 +321,7 @@ fn initialise(
             slot.copy_from_slice(&bits.to_le_bytes()[..size.min(8)]);
         }
     }
-    let variable = &mut program.variables[index];
+    let variable = &mut program.variables[index as usize];
     variable.init = bytes;
     variable.relocations = relocations;
     Ok(())
@@ -322,17 +340,8 @@ struct Names<'a> {
     local_variables: HashMap<(&'a str, &'a str), u32>,
     functions: HashMap<&'a str, u32>,
     main_file: (u32, String),
-}
-
-#[derive(Debug, Clone, Copy)]
-enum Symbol {
-    Register(Reg),
-    /// 128-bit register: the first of two 64-bit ones.
-    Wide(R),
-    /// Offset in the frame.
-    Frame(u32),
-    /// Offset in the kernel's parameters.
-    KernelParam(u32),
+    /// The directive.
+    address_size: Option<(u64, u32, (u32, u32))>,
 }
 
 struct Builder<'a, 'p> {
@@ -357,6 +366,10 @@ struct Builder<'a, 'p> {
     scope_parents: Vec<u32>,
     scope_stack: Vec<u32>,
     branch_targets: HashMap<&'a str, Vec<&'a str>>,
+    /// Whether there are vector registers.
+    vectors: bool,
+    /// Results that are registers, and their places in the frame.
+    results: Vec<(Reg, u32)>,
     origin: Origin,
     inlined: HashMap<Position, Option<Position>>,
 }
@@ -395,12 +408,18 @@ impl<'a, 'p> Builder<'a, 'p> {
             scope_parents: vec![0],
             scope_stack: vec![0],
             branch_targets: HashMap::new(),
+            vectors: false,
+            results: Vec::new(),
             origin: Origin::default(),
             inlined: HashMap::new(),
         }
     }
 
     fn run(mut self, body: &[Statement<'a>]) -> Result<Code, ParseError> {
+        if let Some((size, line, text)) = self.names.address_size.filter(|(size, ..)| *size != 64) {
+            self.origin = Origin { ptx_line: line, text, ..Origin::default() };
+            self.refuse(format!("`.address_size {size}`: the emulator runs 64-bit modules only"));
+        }
         self.parameters();
         self.prepass(body);
         let mut next_scope = 0;
@@ -417,7 +436,7 @@ impl<'a, 'p> Builder<'a, 'p> {
                     self.scopes.pop();
                     self.ranges.pop();
                 }
-                Statement::Reg(ty, name, count) => self.declare_registers(ty, name, *count)?,
+                Statement::Reg(registers) => self.declare_registers(*registers)?,
                 Statement::Variable(v) => self.declare_variable(v),
                 Statement::Label(name) => {
                     let id = self.find_label(name).expect("the pre-pass saw every label");
@@ -428,39 +447,8 @@ impl<'a, 'p> Builder<'a, 'p> {
                 Statement::Instruction(i) => self.statement(i),
             }
         }
-        self.push(Op::Return);
+        self.push_return();
         Ok(self.finish())
-    }
-
-    /// Assigns frame slots or kernel offsets to the parameters and results.
-    fn parameters(&mut self) {
-        if self.function.is_entry {
-            let mut offset = 0_u32;
-            for p in &self.function.params {
-                offset = offset.next_multiple_of(p.align);
-                self.scopes[0].insert(p.name, Symbol::KernelParam(offset));
-                offset = offset.saturating_add(p.bytes as u32).min(MAX_FRAME);
-            }
-            return;
-        }
-        for p in &self.function.params {
-            let at = self.frame_slot(p);
-            self.code.params.push((at, p.bytes as u32));
-        }
-        for p in &self.function.returns {
-            let at = self.frame_slot(p);
-            self.code.results.push((at, p.bytes as u32));
-        }
-    }
-
-    fn frame_slot(&mut self, v: &Variable<'a>) -> u32 {
-        let at = self.frame_bytes.next_multiple_of(v.align.max(1));
-        // A frame too large for a thread is refused at launch; until then it only has to stay
-        // large.
-        let bytes = u32::try_from(v.bytes).unwrap_or(MAX_FRAME).min(MAX_FRAME);
-        self.frame_bytes = (at + bytes.max(1)).min(MAX_FRAME);
-        self.scope().insert(v.name, Symbol::Frame(at));
-        at
     }
 
     fn scope(&mut self) -> &mut HashMap<&'a str, Symbol> {
@@ -524,49 +512,6 @@ impl<'a, 'p> Builder<'a, 'p> {
         0
     }
 
-    fn declare_registers(
-        &mut self,
-        ty: &'a str,
-        name: &'a str,
-        count: Option<u32>,
-    ) -> Result<(), ParseError> {
-        let (class, size) = match (ty, crate::parse::type_bytes(ty)) {
-            ("pred", _) => (2, 1),
-            (_, Some(1 | 2 | 4)) => (0, 1),
-            (_, Some(8)) => (1, 1),
-            (_, Some(16)) => (1, 2),
-            // Uses of such registers are refused where they stand.
-            _ => return Ok(()),
-        };
-        let n = count.unwrap_or(1);
-        if self.registers[class].saturating_add(n) > MAX_REGISTERS {
-            let message = format!("{n} registers `{name}` are too many");
-            return Err(ParseError::at_part(self.names.text, name, message));
-        }
-        let first = self.registers[class];
-        self.registers[class] = first + n * size;
-        let symbol = match (class, size) {
-            (0, _) => Symbol::Register(Reg::W(first)),
-            (1, 1) => Symbol::Register(Reg::D(first)),
-            (1, _) => Symbol::Wide(first),
-            _ => Symbol::Register(Reg::P(first)),
-        };
-        if count.is_some() {
-            if let Some(scope) = self.ranges.last_mut() {
-                scope.insert(name, (n, symbol));
-            }
-        } else {
-            self.scope().insert(name, symbol);
-        }
-        Ok(())
-    }
-
-    fn declare_variable(&mut self, v: &Variable<'a>) {
-        if matches!(v.space, Space::Local | Space::Param) {
-            self.frame_slot(v);
-        }
-    }
-
     fn push(&mut self, op: Op) {
         self.program.cooperative |=
             matches!(op, Op::Special(special, _) if special.is_environment());
@@ -576,29 +521,6 @@ impl<'a, 'p> Builder<'a, 'p> {
     fn temp(&mut self, class: usize) -> R {
         self.registers[class] += 1;
         self.registers[class] - 1
-    }
-
-    fn symbol(&self, name: &str) -> Option<Symbol> {
-        self.scopes.iter().rev().find_map(|s| s.get(name)).copied().or_else(|| {
-            let split = name.rfind(|c: char| !c.is_ascii_digit())? + 1;
-            let index: u32 = name[split..].parse().ok()?;
-            let prefix = &name[..split];
-            let mut ranges = self.ranges.iter().rev().filter_map(|scope| scope.get(prefix));
-            let (_, first) = ranges.find(|(n, _)| index < *n)?;
-            Some(match *first {
-                Symbol::Register(Reg::W(r)) => Symbol::Register(Reg::W(r + index)),
-                Symbol::Register(Reg::D(r)) => Symbol::Register(Reg::D(r + index)),
-                Symbol::Register(Reg::P(r)) => Symbol::Register(Reg::P(r + index)),
-                Symbol::Wide(r) => Symbol::Wide(r + 2 * index),
-                other => other,
-            })
-        })
-    }
-
-    /// Index of a module variable visible here.
-    fn variable(&self, name: &'a str) -> Option<u32> {
-        let local = self.names.local_variables.get(&(self.function.name, name));
-        local.or_else(|| self.names.variables.get(name)).copied()
     }
 
     fn const_w(&mut self, value: u32) -> R {
@@ -619,11 +541,20 @@ impl<'a, 'p> Builder<'a, 'p> {
         self.origin.ptx_line = i.ptx_line;
         self.origin.text = (start as u32, (start + i.text.len()) as u32);
         let mark = self.ops.len();
-        if let Err(reason) = self.guarded(i) {
+        let lowered = match &i.problem {
+            Some(problem) => Err(problem.message.clone()),
+            None if self.vectors => self.guarded(&self.scalar(i)),
+            None => self.guarded(i),
+        };
+        if let Err(reason) = lowered {
             self.ops.truncate(mark);
-            let index = self.program.unsupported.len() as u32;
-            self.program.unsupported.push(reason);
-            self.push(Op::Unsupported(index));
+            self.refuse(reason);
         }
+    }
+
+    fn refuse(&mut self, reason: String) {
+        let index = self.program.unsupported.len() as u32;
+        self.program.unsupported.push(reason);
+        self.push(Op::Unsupported(index));
     }
 }

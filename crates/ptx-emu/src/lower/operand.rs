@@ -2,7 +2,7 @@
 
 use super::{Builder, Lowered, Symbol, function_address};
 use crate::{
-    alu::lanes::LaneFunction,
+    alu::lanes::{LaneFunction, d2, w2},
     ast::Operand,
     exec::special::Special,
     op::{Class, Const, Op, R, Reg},
@@ -15,6 +15,10 @@ impl<'a> Builder<'a, '_> {
             Operand::Name(name) => match self.symbol(name) {
                 Some(Symbol::Register(reg)) => Ok(reg),
                 _ => Err(format!("`{name}` is no known register")),
+            },
+            Operand::Lane(name, n) => match self.symbol(name) {
+                Some(Symbol::Vector(lanes, first)) if *n < lanes => Ok(first.behind(*n)),
+                _ => Err(format!("`{name}` is no vector register")),
             },
             _ => Err("expected a register".to_owned()),
         }
@@ -31,7 +35,7 @@ impl<'a> Builder<'a, '_> {
             Operand::F64(bits) => Ok(self.const_w((f64::from_bits(*bits) as f32).to_bits())),
             Operand::Name(name) => match self.symbol(name) {
                 Some(Symbol::Register(Reg::W(r))) => Ok(r),
-                Some(Symbol::Register(_) | Symbol::Wide(_)) => {
+                Some(Symbol::Register(_) | Symbol::Wide(_) | Symbol::Vector(..)) => {
                     Err(format!("`{name}` is no 32-bit register"))
                 }
                 Some(Symbol::KernelParam(at) | Symbol::Frame(at)) => Ok(self.const_w(at)),
@@ -52,9 +56,20 @@ impl<'a> Builder<'a, '_> {
                 }
             },
             Operand::Offset(name, offset) => {
-                let index = self.variable(name).ok_or(format!("`{name}` is not known"))?;
-                Ok(self.constant(0, Const::Variable(index, *offset as u64)))
+                if self.symbol(name).is_none()
+                    && let Some(index) = self.variable(name)
+                {
+                    return Ok(self.constant(0, Const::Variable(index, *offset as u64)));
+                }
+                let (base, offset) = (self.src_w(&Operand::Name(name), ty)?, *offset as u32);
+                let (d, offset) = (self.temp(0), self.const_w(offset));
+                self.push(w2!(|a, b| a.wrapping_add(b)).op(d, &[base, offset]));
+                Ok(d)
             }
+            Operand::Lane(..) => match self.register(operand)? {
+                Reg::W(r) => Ok(r),
+                _ => Err("the vector's elements have no 32 bits".to_owned()),
+            },
             _ => Err("operand form is not known here".to_owned()),
         }
     }
@@ -69,14 +84,18 @@ impl<'a> Builder<'a, '_> {
             }
             Operand::Name(name) => self.src_d_name(name, 0),
             Operand::Offset(name, offset) => self.src_d_name(name, *offset as u64),
+            Operand::Lane(..) => match self.register(operand)? {
+                Reg::D(r) => Ok(r),
+                _ => Err("the vector's elements have no 64 bits".to_owned()),
+            },
             _ => Err("operand form is not known here".to_owned()),
         }
     }
 
     fn src_d_name(&mut self, name: &'a str, offset: u64) -> Lowered<R> {
         match self.symbol(name) {
-            Some(Symbol::Register(Reg::D(r))) => return Ok(r),
-            Some(Symbol::Register(_) | Symbol::Wide(_)) => {
+            Some(Symbol::Register(Reg::D(r))) => return Ok(self.plus(r, offset)),
+            Some(Symbol::Register(_) | Symbol::Wide(_) | Symbol::Vector(..)) => {
                 return Err(format!("`{name}` is no 64-bit register"));
             }
             Some(Symbol::KernelParam(at)) => {
@@ -92,7 +111,7 @@ impl<'a> Builder<'a, '_> {
         if let Some(special) = Special::named(name) {
             let r = self.temp(1);
             self.push(Op::Special(special, Reg::D(r)));
-            return Ok(r);
+            return Ok(self.plus(r, offset));
         }
         if let Some(index) = self.variable(name) {
             return Ok(self.constant(1, Const::Variable(index, offset)));
@@ -101,6 +120,16 @@ impl<'a> Builder<'a, '_> {
             return Ok(self.constant(1, Const::Value(function_address(*index))));
         }
         Err(format!("`{name}` is not known"))
+    }
+
+    /// A 64-bit register plus a constant.
+    fn plus(&mut self, r: R, offset: u64) -> R {
+        if offset == 0 {
+            return r;
+        }
+        let (d, offset) = (self.temp(1), self.constant(1, Const::Value(offset)));
+        self.push(d2!(|a, b| a.wrapping_add(b)).op(d, &[r, offset]));
+        d
     }
 
     /// A predicate source and whether it is negated.

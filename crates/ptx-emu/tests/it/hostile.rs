@@ -55,15 +55,29 @@ fn quick<T>(f: impl FnOnce() -> T) -> T {
 #[test]
 fn errors_name_line_and_column() {
     error(".version 9.0\n  .nonsense 3\n", 2, 3, "module-level directive");
-    error(&kernel("mov.b32 %r1, ;"), 6, 14, "expected an operand, found `;`");
-    error(&kernel("mov.b32 %r1, 99999999999999999999;"), 6, 14, "number");
-    error(&kernel("mov.b32 %r1, 0f12;"), 6, 14, "wrong length");
     error(&kernel("\u{1}"), 6, 1, "unexpected byte 0x01");
     error(".file 1 \"k.cu", 1, 9, "string without an end");
     error(&kernel("add.s32 %r1, %r1, 1\n"), 8, 1, "expected `;`, found `}`");
     error(".visible .entry k()\n{\nret;", 3, 5, "found `the end`");
     error(&kernel(".unknown_directive 5;"), 6, 1, "expected a statement");
     error(".global .b64 p = nowhere;\n", 1, 18, "unknown `nowhere`");
+}
+
+#[test]
+fn an_instruction_that_cannot_be_read_stops_who_reaches_it() {
+    for (wrong, words) in [
+        ("mov.b32 %r1, ;", "expected an operand, found `;`"),
+        ("mov.b32 %r1, 99999999999999999999;", "number"),
+        ("mov.b32 %r1, 0f12;", "wrong length"),
+        ("mov.b32 %r1, \u{e4};", "unexpected byte 0xc3"),
+    ] {
+        match run(&kernel(wrong)).end {
+            Err(LaunchError::Unsupported { message, .. }) => {
+                assert!(message.contains(words), "{message}");
+            }
+            other => panic!("{wrong}: {other:?}"),
+        }
+    }
 }
 
 #[test]

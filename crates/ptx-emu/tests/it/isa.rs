@@ -237,6 +237,10 @@ fn every_form_computes_what_a_gpu_computes() {
             None => format!("{:016x}", hash(bytes)),
         };
         if let Err(error) = ended {
+            // What the assembler refused need not be known.
+            if golden.starts_with('-') {
+                continue;
+            }
             wrong.push(format!("{body}: {error}"));
         } else if !golden.starts_with(['-', '?', '!']) && got != *golden {
             wrong.push(format!("case {number} ({kind}): {body}"));

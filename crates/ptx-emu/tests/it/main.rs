@@ -14,6 +14,7 @@ mod corpus;
 mod counts;
 mod coverage;
 mod faults;
+mod foreign;
 mod forms;
 mod golden;
 mod harness;

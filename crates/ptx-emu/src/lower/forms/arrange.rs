@@ -77,7 +77,10 @@ mod tests {
     #[test]
     fn modifiers_stand_in_any_order() {
         for (written, meant) in [
-            ("ldmatrix.sync.aligned.x4.m8n8.shared.b16", "ldmatrix.sync.aligned.m8n8.x4.shared.b16"),
+            (
+                "ldmatrix.sync.aligned.x4.m8n8.shared.b16",
+                "ldmatrix.sync.aligned.m8n8.x4.shared.b16",
+            ),
             ("ldmatrix.x2.trans.m8n8.aligned.sync.b16", "ldmatrix.sync.aligned.m8n8.x2.trans.b16"),
             ("ld.global.acquire.gpu.u32", "ld.acquire.gpu.global.u32"),
             ("div.ftz.rn.f32", "div.rn.ftz.f32"),

@@ -141,6 +141,7 @@ fn set(name: &str) -> Vec<String> {
                 32,
             );
         }
+        "narrow" => return narrowing(),
         "vec" => return vectors(),
         "order" => return orders(),
         "place" => return places(),
@@ -161,6 +162,20 @@ fn vectors() -> Vec<String> {
     let fours = scalars.iter().filter(|t| !t.ends_with("64")).map(|t| format!(".v4{t}"));
     let all = pairs.chain(fours).collect::<Vec<_>>();
     scalars.into_iter().chain([".b128".to_owned()]).chain(all).collect()
+}
+
+/// Integer types of a result and its source that it does not hold all values of.
+fn narrowing() -> Vec<String> {
+    let types = set("int8");
+    let holds = |to: &str, from: &str| {
+        let bits = |ty: &str| ty[2..].parse::<u32>().unwrap_or(0);
+        match (to.as_bytes()[1], from.as_bytes()[1]) {
+            (a, b) if a == b => bits(to) >= bits(from),
+            (a, _) => a == b's' && bits(to) > bits(from),
+        }
+    };
+    let pairs = types.iter().flat_map(|to| types.iter().map(move |from| (to, from)));
+    pairs.filter(|(to, from)| !holds(to, from)).map(|(to, from)| format!("{to}{from}")).collect()
 }
 
 /// Scope and state space of an atomic, either of which may be missing; NVRTC writes them in the

@@ -233,7 +233,8 @@ Compare "compare" {
     "slct{.ftz}?<any>.f32"                           ("U U U T")    20 Exact => slct;
 }
 Convert "convert" {
-    "cvt{.sat}?<int8><int8>"                         ("U T")        20 Exact => cvt;
+    "cvt<int8><int8>"                                ("U T")        20 Exact => cvt;
+    "cvt.sat<narrow>"                                ("U T")        20 Exact => cvt;
     "cvt<rnd>{.ftz}?{.sat}?.f32<int8>"               ("U T")        20 Exact => cvt;
     "cvt<rnd>{.sat}?{.f16,.f64}<int8>"               ("U T")        20 Exact => cvt;
     "cvt<rnd>{.sat}?.bf16<int8>"                     ("U T")        90 Exact => cvt;
@@ -439,7 +440,7 @@ Control "control" {
     "bra{.uni}?"                                     ("label")      20 Exact => branch;
     "brx.idx{.uni}?"                                 ("W table")    30 Exact => branch_table;
     "call{.uni}?"                                    ("call*")      20 Exact => call;
-    "ret{.uni}?"                                     ("")           20 Exact => plain |_| Op::Return;
+    "ret{.uni}?"                                     ("")           20 Exact => ret;
     "exit"                                           ("")           20 Exact => plain |_| Op::Exit;
     "trap"                                           ("")           20 Exact => plain |_| Op::Trap;
 }
