@@ -125,7 +125,9 @@ impl Module {
         let (lines, loops) = (self.lines(coverage), self.loops(coverage));
         let mut branches: BTreeMap<u32, Edges> = BTreeMap::new();
         for pc in reachable_ops(program) {
-            let Op::Branch(_, _, target) = program.ops[pc] else { continue };
+            let (Op::Branch(_, _, target) | Op::Fork(_, _, target)) = program.ops[pc] else {
+                continue;
+            };
             let line = program.origins[pc].line;
             let [taken, passed] = [TAKEN, PASSED].map(|mark| coverage.has(pc as u32, mark));
             let leads_nowhere = match (taken, passed) {
@@ -205,7 +207,7 @@ fn executed(program: &Program, coverage: &Coverage) -> Vec<bool> {
         }
         match *op {
             Op::Jump(target) => work.push(target),
-            Op::Branch(_, _, target) => {
+            Op::Branch(_, _, target) | Op::Fork(_, _, target) => {
                 work.extend(coverage.has(pc, TAKEN).then_some(target));
                 work.extend(coverage.has(pc, PASSED).then_some(pc + 1));
             }
@@ -226,7 +228,11 @@ fn executed(program: &Program, coverage: &Coverage) -> Vec<bool> {
 fn loops(program: &Program, coverage: &Coverage) -> BTreeMap<u32, bool> {
     let mut loops = BTreeMap::new();
     for pc in reachable_ops(program) {
-        let (Op::Jump(target) | Op::Branch(_, _, target)) = program.ops[pc] else { continue };
+        let (Op::Jump(target) | Op::Branch(_, _, target) | Op::Fork(_, _, target)) =
+            program.ops[pc]
+        else {
+            continue;
+        };
         let line = program.origins[pc].line;
         if target as usize <= pc && line != 0 {
             *loops.entry(line).or_default() |= coverage.has(pc as u32, TAKEN);

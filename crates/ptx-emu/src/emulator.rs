@@ -11,7 +11,7 @@ use crate::{
     memory::{AllocError, Buffer, BufferId, INITIALISED, Memory, WRITTEN},
     module::Module,
     options::Options,
-    report::Report,
+    report::{LaunchError, Report},
 };
 
 /// Facts of the emulated device that kernels can see.
@@ -188,19 +188,48 @@ impl Emulator {
         Finding::unwritten(kernel, label, elements, &self.unwritten(buffer))
     }
 
+    /// The buffer of a module's variable in global or constant memory, which the host may
+    /// [write](Self::write) and read between launches. `name` is that of the PTX or of the source.
+    ///
+    /// # Errors
+    /// If the module has no such variable, or the device no room for its variables.
+    pub fn variable(&mut self, module: &Module, name: &str) -> Result<BufferId, LaunchError> {
+        let variables = || (0..).zip(&module.program().variables).filter(|(_, v)| v.is_global());
+        let found = variables().find(|(_, v)| v.name == name);
+        let found = found.or_else(|| variables().find(|(_, v)| v.label == name));
+        let Some((index, _)) = found else {
+            let message =
+                format!("the module has no variable `{name}` in global or constant memory");
+            return Err(LaunchError::Launch { message });
+        };
+        let index: usize = index;
+        let address = instantiate(&mut self.modules, module, &mut self.memory)?[index];
+        let buffer = self.memory.decode(address).map(|(buffer, _)| BufferId(buffer as u32));
+        buffer.ok_or_else(|| LaunchError::Launch { message: format!("`{name}` has no memory") })
+    }
+
     /// Runs a kernel. The module's variables keep their values between launches; memory is as the
     /// kernel left it, however it ended.
     pub fn launch(&mut self, module: &Module, launch: &Launch, options: &Options) -> Report {
         let memory = &mut self.memory;
-        let addresses = match self.modules.entry(module.id()) {
-            Entry::Occupied(known) => known.into_mut(),
-            Entry::Vacant(place) => match exec::instantiate(module.program(), memory) {
-                Ok(addresses) => place.insert(addresses),
-                Err(error) => return Report::refused(error),
-            },
+        let addresses = match instantiate(&mut self.modules, module, memory) {
+            Ok(addresses) => addresses,
+            Err(error) => return Report::refused(error),
         };
         let n_sm = self.config.n_sm;
         let source = Source { module, variable_addresses: addresses, launch, options, n_sm };
         exec::launch(memory, source)
     }
+}
+
+/// Addresses of the module's variables, which are made when they are first asked for.
+fn instantiate<'a>(
+    modules: &'a mut HashMap<u64, Vec<u64>>,
+    module: &Module,
+    memory: &mut Memory,
+) -> Result<&'a [u64], LaunchError> {
+    Ok(match modules.entry(module.id()) {
+        Entry::Occupied(known) => known.into_mut(),
+        Entry::Vacant(place) => place.insert(exec::instantiate(module.program(), memory)?),
+    })
 }

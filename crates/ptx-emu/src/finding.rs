@@ -70,6 +70,8 @@ kinds! {
     InvalidFree "invalid_free",
     /// The first NaN or infinity that finite operands yielded.
     NonFinite "non_finite",
+    /// A module constant is read that neither the module nor the host gave a value.
+    UnsetConstant "unset_constant",
     /// Elements of an output that no thread wrote.
     Unwritten "unwritten",
 }

@@ -73,6 +73,8 @@ pub(crate) enum Op {
     Jump(u32),
     /// To the label where the predicate (negated if true) holds.
     Branch(R, bool, u32),
+    /// A branch one way of which leaves a barrier behind that the other one leads to.
+    Fork(R, bool, u32),
     /// Through a table of labels.
     BranchTable(R, u32),
     Call(u32),

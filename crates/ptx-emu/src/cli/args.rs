@@ -22,6 +22,9 @@ Arguments of the kernel, in its order:
          @zeros,N @ones,N @arange,N @rand,N[,SEED]  (uniform in [-1, 1))
   SHAPE  1024 or 32x64
 
+Variables of the module, __constant__ ones too, from their starts:
+  --set NAME=in:TYPE:DATA, NAME=TYPE:VALUE, NAME=hex:BYTES
+
 Examples:
   ptx-emu run relu.ptx --grid 4 --block 256 \\
       --arg x=in:f32:x.npy --arg y=out:f32:1024:y.npy --arg n=i32:1024
@@ -69,6 +72,9 @@ pub(super) struct RunArgs {
     /// An argument of the kernel, see below
     #[arg(long = "arg", value_name = "NAME=..", value_parser = spec::arg)]
     pub args: Vec<Arg>,
+    /// A variable of the module, see below
+    #[arg(long = "set", value_name = "NAME=..", value_parser = spec::arg)]
+    pub set: Vec<Arg>,
     /// Mangled or plain name; not needed where there is one kernel
     #[arg(long, value_name = "NAME")]
     pub kernel: Option<String>,

@@ -83,6 +83,7 @@ pub(super) fn run(args: &RunArgs) -> Result<(String, Exit)> {
     let config = Config::default();
     let memory_bytes = args.memory.unwrap_or(config.memory_bytes);
     let mut emulator = Emulator::new(Config { memory_bytes, ..config });
+    args.set.iter().try_for_each(|arg| set(&mut emulator, &module, arg))?;
     let arguments = place(&mut emulator, &args.args)?;
     let wanted = wanted(args, &arguments)?;
     let launch = Launch {
@@ -115,6 +116,24 @@ pub(super) fn run(args: &RunArgs) -> Result<(String, Exit)> {
         Format::Json => json::report(&result, &launch)?,
     };
     Ok((printed, result.exit()))
+}
+
+/// Gives a variable of the module its value.
+fn set(emulator: &mut Emulator, module: &Module, arg: &Arg) -> Result<()> {
+    let wrong = |message: String| Error::usage(format!("--set {}: {message}", arg.name));
+    let bytes = match &arg.value {
+        Value::Bytes(bytes) => bytes.clone(),
+        Value::In { element, data } => Array::load(data, *element)?.bytes,
+        _ => return Err(wrong("expected in:TYPE:DATA, TYPE:VALUE or hex:BYTES".to_owned())),
+    };
+    let variable =
+        emulator.variable(module, &arg.name).map_err(|error| wrong(error.to_string()))?;
+    let size = emulator.bytes(variable).len();
+    if bytes.len() > size {
+        return Err(wrong(format!("{} bytes given, it has {size}", bytes.len())));
+    }
+    emulator.write(variable, &bytes);
+    Ok(())
 }
 
 /// Compares the arguments with the kernel's parameters.

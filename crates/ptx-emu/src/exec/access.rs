@@ -5,17 +5,20 @@ use super::{
     bulk::Engine,
     cluster::{ClusterLanes, Holder},
     copy::Copies,
-    sanitize::taint::{Fate, Mark, Taint},
+    sanitize::{
+        taint::{Fate, Mark, Taint},
+        unused::ReadAhead,
+    },
     transfer::{Action, Pattern, Places, Region, places, transfer},
     warp::{Frame, Local, Warp},
 };
 use crate::{
-    finding::FindingKind,
+    finding::{Finding, FindingKind},
     memory::{
         Memory, PENDING, own_shared, shared_address, shared_parts, shared_variable, window_base,
         window_of,
     },
-    op::{Address, AtomicOp, D, MemoryOp, Reg, Rows, StateSpace, W, Window},
+    op::{Address, AtomicOp, D, MemoryOp, R, Reg, Rows, StateSpace, W, Window},
 };
 
 /// The part of a warp that an operation sees.
@@ -55,6 +58,13 @@ impl<'w> Registers<'w> {
 }
 
 impl Registers<'_> {
+    /// The lanes in which a predicate holds, or does not if it is negated.
+    #[inline(always)]
+    pub(super) fn lanes_with(&self, predicate: R, negated: bool) -> u32 {
+        let p = self.rows.p[predicate as usize];
+        if negated { !p } else { p }
+    }
+
     /// The values of a register; zeros for a predicate.
     #[inline]
     pub(super) fn row(&self, reg: Reg) -> D {
@@ -439,18 +449,27 @@ impl Machine<'_> {
         if self.observers.count.is_some() {
             self.count_access(action, home, places, mask);
         }
+        let mut ahead = ReadAhead::default();
         if self.sanitizer.races.is_some() {
-            self.watch(action, home, places, regs, mask);
+            ahead = self.watch(action, home, places, regs, mask);
         }
         let mut done = self.transfer(action, home, places, regs, mask);
         if let (Err(lanes), Home::Shared) = (done, home) {
-            done = self.check_pending(action, places, lanes);
+            let (rest, pending) = self.check_pending(action, places, regs, lanes);
+            (done, ahead) = (rest, ahead.and(pending));
+        }
+        if let (Err(lanes), Home::Buffer(index)) = (done, home)
+            && self.memory.buffers[index].read_only
+        {
+            self.unset_constant(index, lanes, regs);
+            done = Ok(());
         }
         if self.sanitizer.checks.taint {
             if done.is_err() || regs.taint.active || self.sanitizer.undefined.stored.lanes != 0 {
-                return self.track(action, home, places, regs, mask, done);
+                done = self.track(action, home, places, regs, mask, done);
             }
-            Ok(())
+            self.mark_read_ahead(action, regs, ahead);
+            done
         } else if self.sanitizer.checks.initialisation && home != Home::Local {
             done
         } else {
@@ -458,13 +477,16 @@ impl Machine<'_> {
         }
     }
 
-    /// Refuses the lanes that read bytes of an unfinished asynchronous copy; gives the others.
+    /// Refuses the lanes that read bytes of an unfinished asynchronous copy, or has them followed;
+    /// gives the others.
     fn check_pending(
         &mut self,
         action: &Action<'_>,
         places: &Places,
+        regs: &Registers<'_>,
         dirty: u32,
-    ) -> Result<(), u32> {
+    ) -> (Result<(), u32>, ReadAhead) {
+        let mut ahead = ReadAhead::default();
         let bytes = action.bytes() as usize;
         let pending = lanes(dirty, |i| {
             let at = places.at[i] as usize;
@@ -472,12 +494,22 @@ impl Machine<'_> {
         });
         if pending != 0 && self.sanitizer.checks.initialisation {
             let at = places.at.map(|at| self.shared_address_of(at));
-            self.refuse(action, FindingKind::AsyncRead, StateSpace::Shared, &at, pending);
+            let (kind, place) = (FindingKind::AsyncRead, StateSpace::Shared);
+            if self.follows(action, Home::Shared) {
+                let bytes = action.bytes();
+                let refusal = Refusal { kind, lanes: pending, at, place, bytes };
+                let (key, range) = (self.key(kind, self.pc, None), self.range(&refusal));
+                let pc = self.pc;
+                ahead = self.read_ahead(key, pending, range, |machine| {
+                    let finding = machine.refused(&refusal, regs, pc);
+                    Finding { elements: range, ..finding }
+                });
+            } else {
+                self.refuse(action, kind, place, &at, pending);
+            }
         }
-        match dirty & !pending {
-            0 => Ok(()),
-            rest => Err(rest),
-        }
+        let rest = dirty & !pending;
+        (if rest == 0 { Ok(()) } else { Err(rest) }, ahead)
     }
 
     fn transfer(

@@ -96,6 +96,7 @@ impl Machine<'_> {
         let met: Vec<u32> = warps.iter_mut().filter(there).map(|w| w.index).collect();
         self.warps_met(id, &met);
         self.check_places(warps, id);
+        self.check_passed(warps, id);
         for warp in &mut *warps {
             for at in 0..warp.groups.len() {
                 let group = &warp.groups[at];
@@ -142,6 +143,58 @@ impl Machine<'_> {
                 warp.groups[at].penalty = 0;
                 warp.groups[at].pc += 1;
             }
+        }
+    }
+
+    /// Notes lanes at a fork, by the way they go: they may leave barriers behind.
+    #[inline(never)]
+    pub(super) fn forked(&mut self, warp: u32, pc: u32, ways: [u32; 2]) {
+        let Some(left) = self.program.forks.get(&pc) else { return };
+        for (lanes, barriers) in ways.into_iter().zip(left) {
+            for barrier in barriers.iter().filter(|_| lanes != 0) {
+                *self.block.passed.entry((warp, *barrier)).or_insert(0) |= lanes;
+            }
+        }
+    }
+
+    /// Threads that went past the barrier that opens now, and have exited: it opens for that alone.
+    fn check_passed(&mut self, warps: &mut [Warp], id: u32) {
+        if self.block.passed.is_empty() {
+            return;
+        }
+        let mut found = Vec::new();
+        for at in 0..warps.len() {
+            for group in &warps[at].groups {
+                if !matches!(group.wait, Wait::Block(i, None) if i == id) {
+                    continue;
+                }
+                let passed = |w: &Warp| self.block.passed.get(&(w.index, group.pc)).copied();
+                let gone = |w: &Warp| (passed(w).unwrap_or(0) & !w.alive).count_ones();
+                let gone: u32 = warps.iter().map(gone).sum();
+                if gone > 0 {
+                    found.push((at, group.pc, group.mask, group.frame, gone));
+                }
+            }
+        }
+        let kind = FindingKind::BarrierDivergence;
+        for (at, pc, mask, frame, gone) in found {
+            let key = self.key(kind, pc, None);
+            let n = u64::from(mask.count_ones());
+            if self.sanitizer.findings.again(key, n, None) || self.sanitizer.findings.full() {
+                continue;
+            }
+            let regs = Registers::new(&mut warps[at], frame);
+            let plural = if gone == 1 {
+                "thread that went past it has"
+            } else {
+                "threads that went past it have"
+            };
+            let what = format!("the barrier opens only because {gone} {plural} exited");
+            let mut finding = self.finding(kind, &what, Target::default(), &regs, pc, mask);
+            finding.severity = Severity::Warning;
+            finding.hint =
+                Some("let all threads of the block reach the same __syncthreads()".to_owned());
+            self.keep(key, finding);
         }
     }
 

@@ -156,7 +156,7 @@ impl Machine<'_> {
     }
 
     /// Least and greatest element of the lanes' accesses to the buffer of the first.
-    fn range(&self, refusal: &Refusal) -> Option<(i64, i64)> {
+    pub(super) fn range(&self, refusal: &Refusal) -> Option<(i64, i64)> {
         let head = self.target(refusal, refusal.address());
         let mut range: Option<(i64, i64)> = None;
         for lane in (0..32).filter(|i| (refusal.lanes >> i) & 1 == 1) {
@@ -241,6 +241,29 @@ impl Machine<'_> {
             );
         }
         finding
+    }
+
+    /// Reports a constant that nobody set, once: as on the machine it holds zeros.
+    #[inline(never)]
+    pub(super) fn unset_constant(&mut self, index: usize, lanes: u32, regs: &Registers<'_>) {
+        let Some(flags) = self.memory.buffers[index].flags.take() else { return };
+        self.sanitizer.unset.push((index, flags));
+        if !self.sanitizer.checks.initialisation {
+            return;
+        }
+        let label = Some(self.memory.buffers[index].label.clone());
+        let name = label.as_deref().unwrap_or("");
+        let what = format!(
+            "constant `{name}` is read, which neither the module nor the host gives a value: it \
+             holds zeros"
+        );
+        let target = Target { label: label.clone(), ..Target::default() };
+        let (kind, pc) = (FindingKind::UnsetConstant, self.pc);
+        let mut finding = self.finding(kind, &what, target, regs, pc, lanes);
+        finding.severity = Severity::Info;
+        finding.hint =
+            Some("the host sets it, as cudaMemcpyToSymbol does, before the launch".into());
+        self.keep((kind, index as u32, u32::MAX), finding);
     }
 
     /// Name and element size of the shared variable in `slot`.

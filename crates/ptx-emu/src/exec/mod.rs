@@ -42,6 +42,7 @@ use self::{
         races::Races,
         shadow::Shadow,
         taint::{Mark, Origins},
+        unused::{Places, Unused},
     },
     schedule::Turn,
     warp::{Frame, MAX_LOCAL, Warp},
@@ -131,6 +132,10 @@ struct Sanitizer {
     findings: Findings,
     /// Accesses refused since they were last recorded.
     refusals: Vec<Refusal>,
+    /// Findings about reads whose values do not matter so far.
+    unused: Vec<Unused>,
+    /// Constants that were reported as unset, and the marks of their bytes.
+    unset: Vec<(usize, Vec<u8>)>,
 }
 
 /// The blocks to run.
@@ -161,6 +166,10 @@ struct RunningBlock {
     shared: Shared,
     /// Threads that arrived without waiting, by barrier.
     arrivals: HashMap<u32, u32>,
+    /// Lanes that can no longer come to a barrier, by warp and the barrier's program counter.
+    passed: HashMap<(u32, u32), u32>,
+    /// Places of the lanes of each warp that does not run.
+    places: Places,
     /// The order that its barriers and atomics have made.
     order: Order,
 }
@@ -212,6 +221,8 @@ struct Undefined {
     origins: Origins,
     /// Lanes whose last loads brought in undefined values, since this was cleared.
     loaded: u32,
+    /// The last origin of values that should not have been read, since this was cleared.
+    ahead: Option<u32>,
     /// Marks of values that a store under way takes from elsewhere than its registers.
     stored: Mark,
 }
@@ -279,6 +290,8 @@ fn prepare_launch<'m>(
             undefined: Undefined::default(),
             findings: Findings::new(options.limits.findings),
             refusals: Vec::new(),
+            unused: Vec::new(),
+            unset: Vec::new(),
         },
         lane_instructions: 0,
         stdout: String::new(),
@@ -385,10 +398,14 @@ impl Machine<'_> {
         if let Some(id) = self.context.workspace {
             self.memory.free(id);
         }
+        for (index, flags) in std::mem::take(&mut self.sanitizer.unset) {
+            self.memory.buffers[index].flags = Some(flags);
+        }
         if let Err(LaunchError::Fault(finding)) = &end {
             let key = (finding.kind, u32::MAX, u32::MAX);
             self.sanitizer.findings.add(key, (**finding).clone());
         }
+        self.report_unused();
         self.sanitizer.findings.causes_first();
         Report {
             end,
@@ -509,12 +526,18 @@ impl Machine<'_> {
 
     /// Lets the block's warps run in turns until all have ended or they only spin.
     fn run_block(&mut self, warps: &mut [Warp]) -> Result<Turn, LaunchError> {
+        if self.sanitizer.races.is_some() {
+            warps.iter().for_each(|warp| self.block.places.note(warp));
+        }
         loop {
             self.progress.waited = false;
             let changes = self.progress.changes;
             for warp in &mut *warps {
                 if !warp.groups.is_empty() {
                     self.run_warp(warp)?;
+                    if self.sanitizer.races.is_some() {
+                        self.block.places.note(warp);
+                    }
                 }
                 if self.progress.preempt {
                     break;
@@ -566,8 +589,11 @@ pub(crate) fn instantiate(program: &Program, memory: &mut Memory) -> Result<Vec<
         }
         let Some((id, _)) = memory.decode(addresses[index]) else { continue };
         let buffer = &mut memory.buffers[id];
-        buffer.flags = None;
         buffer.read_only = variable.space == Space::Const;
+        // A constant without an initial value is the host's to set.
+        if !buffer.read_only || variable.is_initialised {
+            buffer.flags = None;
+        }
         let bytes = &mut buffer.data;
         bytes[..variable.init.len()].copy_from_slice(&variable.init);
         for &(at, target, offset) in &variable.relocations {

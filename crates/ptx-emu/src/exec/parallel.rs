@@ -135,7 +135,7 @@ fn run_part(source: Source<'_>, original: &Memory, part: Range<u64>, budget: u64
     machine.selection.part = Some(part);
     machine.context.limits.lane_instructions = budget;
     machine.run().ok()?;
-    if machine.sanitizer.findings.errors > 0 {
+    if machine.sanitizer.findings.errors > 0 || !machine.sanitizer.unused.is_empty() {
         return None;
     }
     let races = machine.sanitizer.races.take()?;

@@ -18,6 +18,8 @@ pub(super) struct Block {
     warps: Vec<Warp>,
     /// Threads that arrived at barriers without waiting, by barrier.
     arrivals: HashMap<u32, u32>,
+    /// Lanes that can no longer come to a barrier, by warp and the barrier's program counter.
+    passed: HashMap<(u32, u32), u32>,
     order: Order,
     done: bool,
 }
@@ -242,7 +244,8 @@ impl Machine<'_> {
             });
         }
         let order = self.start_order(index, warps.len());
-        Block { index, warps, arrivals: HashMap::new(), order, done: false }
+        let (arrivals, passed) = (HashMap::new(), HashMap::new());
+        Block { index, warps, arrivals, passed, order, done: false }
     }
 
     /// Makes a block the running one, or puts it back.
@@ -251,6 +254,7 @@ impl Machine<'_> {
         self.block.at = self.coordinates(block.index);
         self.cluster.rank = rank as u32;
         std::mem::swap(&mut self.block.arrivals, &mut block.arrivals);
+        std::mem::swap(&mut self.block.passed, &mut block.passed);
         std::mem::swap(&mut self.block.order, &mut block.order);
         std::mem::swap(&mut self.block.shared, &mut self.cluster.peers[rank].shared);
     }

@@ -394,9 +394,11 @@ impl Machine<'_> {
                     self.observers.coverage.mark(pc, TAKEN);
                     pc = target;
                 }
-                Op::Branch(p, negated, target) => {
-                    let p = regs.rows.p[p as usize];
-                    let taken = (if negated { !p } else { p }) & mask;
+                Op::Branch(p, negated, target) | Op::Fork(p, negated, target) => {
+                    let taken = regs.lanes_with(p, negated) & mask;
+                    if let Op::Fork(..) = *op {
+                        self.forked(regs.warp, pc, [taken, mask & !taken]);
+                    }
                     if taken == mask {
                         self.observers.coverage.mark(pc, TAKEN);
                         pc = target;
@@ -413,8 +415,7 @@ impl Machine<'_> {
                     }
                 }
                 Op::Guard(p, negated) => {
-                    let p = regs.rows.p[p as usize];
-                    let taken = (if negated { !p } else { p }) & mask;
+                    let taken = regs.lanes_with(p, negated) & mask;
                     if let Err(error) = self.behind_guard::<TAINT>(regs, pc + 1, taken) {
                         break Err(error);
                     }

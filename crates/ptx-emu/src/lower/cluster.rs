@@ -113,12 +113,14 @@ impl<'a> Builder<'a, '_> {
         };
         let index = *self.program.reserved.get_or_insert_with(|| {
             self.program.variables.push(ModuleVariable {
+                name: String::new(),
                 label: "reserved shared memory".to_owned(),
                 space: Space::Shared,
                 bytes: RESERVED_BYTES,
                 element_bytes: 4,
                 align: 128,
                 is_extern: false,
+                is_initialised: true,
                 init: Vec::new(),
                 relocations: Vec::new(),
             });

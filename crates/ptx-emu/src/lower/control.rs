@@ -40,9 +40,10 @@ impl<'a> Builder<'a, '_> {
     }
 
     #[expect(clippy::unnecessary_wraps, reason = "the table asks for this signature")]
-    pub(super) fn fence(&mut self, _: &Instruction<'a>, _: &Modifiers<'_>) -> Lowered<()> {
+    pub(super) fn fence(&mut self, _: &Instruction<'a>, m: &Modifiers<'_>) -> Lowered<()> {
         self.program.fences = true;
-        self.push(Op::Fence);
+        // What is acquired comes with the read before it, and nothing is made known.
+        self.push(if m.has("acquire") { Op::Nop } else { Op::Fence });
         Ok(())
     }
 

@@ -11,6 +11,7 @@ mod cluster;
 mod compare;
 mod control;
 mod convert;
+mod forks;
 pub(crate) mod forms;
 mod layout;
 mod matrix;
@@ -46,6 +47,8 @@ type Lowered<T> = Result<T, String>;
 
 #[derive(Debug, Clone)]
 pub(crate) struct ModuleVariable {
+    /// Name in the PTX.
+    pub name: String,
     /// Source-level name as far as PTX keeps it.
     pub label: String,
     /// Where it lives.
@@ -58,6 +61,8 @@ pub(crate) struct ModuleVariable {
     pub align: u32,
     /// Dynamic shared memory.
     pub is_extern: bool,
+    /// Whether the module gives it a value.
+    pub is_initialised: bool,
     /// Initial bytes from the start; the others are zero.
     pub init: Vec<u8>,
     /// Places in `init` that receive the address of a variable plus an offset.
@@ -121,6 +126,8 @@ pub(crate) struct Program {
     /// Whether anything in it orders accesses between threads but barriers.
     pub fences: bool,
     undefined: OnceLock<Vec<Vec<Reg>>>,
+    /// Barriers that each [`Op::Fork`] leaves behind where it branches, and where it does not.
+    pub forks: HashMap<u32, [Vec<u32>; 2]>,
 }
 
 impl Program {
@@ -231,6 +238,7 @@ pub(crate) fn lower<'a>(ptx: &Ptx<'a>, text: &'a str) -> Result<Program, ParseEr
             program.code.push(code);
         }
     }
+    forks::mark(&mut program);
     Ok(program)
 }
 
@@ -259,25 +267,37 @@ fn signature(function: &Function<'_>) -> Signature {
     Signature { name, is_entry, params, results, cluster }
 }
 
-/// `_ZZ3undE1s` is the mangled name of `s` in `und`; other names stay.
+/// The variable's own name in a mangled one, such as `s` in `_ZZ3undE1s` (of `und`), `_ZN2ab1sE` and
+/// `_ZL1s`; other names stay.
 fn label(name: &str) -> String {
-    let Some(rest) = name.rfind('E').map(|i| &name[i + 1..]) else { return name.to_owned() };
-    let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
-    if !name.starts_with("_ZZ") || digits == 0 {
+    let nested = name.strip_prefix("_ZN").and_then(|rest| rest.strip_suffix('E'));
+    let inside = || name.starts_with("_ZZ").then(|| name.rfind('E').map(|i| &name[i + 1..]))?;
+    let Some(mut rest) = nested.or_else(|| name.strip_prefix("_ZL")).or_else(inside) else {
         return name.to_owned();
+    };
+    loop {
+        let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
+        let length: usize = rest[..digits].parse().unwrap_or(0);
+        let end = digits.saturating_add(length);
+        match (rest.get(digits..end), rest.get(end..)) {
+            (Some(part), Some("")) if !part.is_empty() => return part.to_owned(),
+            (Some(part), Some(more)) if nested.is_some() && !part.is_empty() => rest = more,
+            (Some(part), Some(_)) if !part.is_empty() => return part.to_owned(),
+            _ => return name.to_owned(),
+        }
     }
-    let length: usize = rest[..digits].parse().unwrap_or(0);
-    rest.get(digits..digits.saturating_add(length)).unwrap_or(name).to_owned()
 }
 
 fn declare(program: &mut Program, v: &Variable<'_>) -> u32 {
     program.variables.push(ModuleVariable {
+        name: v.name.to_owned(),
         label: label(v.name),
         space: v.space,
         bytes: v.bytes,
         element_bytes: v.element_bytes as usize,
         align: v.align,
         is_extern: v.is_extern,
+        is_initialised: !v.init.is_empty(),
         init: Vec::new(),
         relocations: Vec::new(),
     });

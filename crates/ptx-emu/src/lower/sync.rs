@@ -2,6 +2,7 @@
 
 use super::{Builder, Lowered, Modifiers, Reg, control::operand};
 use crate::{
+    alu::{lanes::w1, single},
     ast::{Instruction, Operand},
     op::{Op, R, Shuffle, Vote, WarpSyncKind, WarpSyncOp},
 };
@@ -74,7 +75,13 @@ impl<'a> Builder<'a, '_> {
     }
 
     pub(super) fn redux(&mut self, i: &Instruction<'a>, m: &Modifiers<'_>) -> Lowered<()> {
-        let f: fn(u32, u32) -> u32 = match (m.flags.last().copied().unwrap_or(""), m.ty()) {
+        let operations = ["add", "min", "max", "and", "or", "xor"];
+        let operation = m.flags.iter().copied().find(|flag| operations.contains(flag));
+        let f: fn(u32, u32) -> u32 = match (operation.unwrap_or(""), m.ty()) {
+            ("min", "f32") if m.has("NaN") => single::extreme::<false, false, false, true>,
+            ("min", "f32") => single::extreme::<false, false, false, false>,
+            ("max", "f32") if m.has("NaN") => single::extreme::<true, false, false, true>,
+            ("max", "f32") => single::extreme::<true, false, false, false>,
             ("add", "u32" | "s32") => u32::wrapping_add,
             ("min", "u32") => u32::min,
             ("max", "u32") => u32::max,
@@ -86,7 +93,12 @@ impl<'a> Builder<'a, '_> {
             _ => return Err("the operation is not known".to_owned()),
         };
         let d = self.dst_w(operand(i, 0)?)?;
-        let a = self.src_w(operand(i, 1)?, "b32")?;
+        let mut a = self.src_w(operand(i, 1)?, "b32")?;
+        if m.has("abs") {
+            let t = self.temp(0);
+            self.push(w1!(single::abs::<false>).op(t, &[a]));
+            a = t;
+        }
         let members = self.src_w(operand(i, 2)?, "b32")?;
         self.push_sync(WarpSyncKind::Redux(f, d, a), members);
         Ok(())

@@ -136,7 +136,9 @@ fn blocks(program: &Program, code: &Code, n_registers: usize) -> Vec<Block> {
 /// Where a jump or branch may go; nothing for other operations.
 pub(crate) fn targets(program: &Program, op: Op) -> Vec<usize> {
     match op {
-        Op::Jump(target) | Op::Branch(_, _, target) => vec![target as usize],
+        Op::Jump(target) | Op::Branch(_, _, target) | Op::Fork(_, _, target) => {
+            vec![target as usize]
+        }
         Op::BranchTable(_, table) => {
             program.branch_tables[table as usize].iter().map(|t| *t as usize).collect()
         }

@@ -95,7 +95,9 @@ macro_rules! visitors {
                     Op::LocalAddress(d, _) => f(Write, D(d)),
                     Op::Special(_, to) => f(Write, to.into()),
                     Op::ActiveMask(d) => f(Write, W(d)),
-                    Op::Guard(p, _) | Op::Branch(p, _, _) => f(Control, P(p)),
+                    Op::Guard(p, _) | Op::Branch(p, _, _) | Op::Fork(p, _, _) => {
+                        f(Control, P(p));
+                    }
                     Op::BranchTable(r, _) => f(Control, W(r)),
                     Op::Nop
                     | Op::Fence

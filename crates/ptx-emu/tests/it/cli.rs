@@ -217,3 +217,42 @@ fn json_is_one_object() {
     assert_eq!(report["counters"]["global_loads"]["requests"], 32);
     assert_eq!(report["blocks"], 4);
 }
+
+#[test]
+fn variables_of_the_module_are_set() {
+    let ptx = scratch("scale.ptx");
+    fs::write(
+        &ptx,
+        ".version 8.0\n.target sm_80\n.address_size 64\n.const .align 4 .b8 scale[8];\n\
+         .visible .entry f(.param .u64 y)\n{\n.reg .b64 %d<2>;\n.reg .b32 %r<3>;\n\
+         ld.param.u64 %d1, [y];\nld.const.u32 %r1, [scale];\nld.const.u32 %r2, [scale+4];\n\
+         add.u32 %r1, %r1, %r2;\nst.global.u32 [%d1], %r1;\nret;\n}\n",
+    )
+    .expect("it can be written");
+    let with = |more: &str| {
+        run(&format!("run {ptx} --grid 1 --block 1 --arg y=out:u32:1 --expect y=@ones,1 {more}"))
+    };
+    let (code, out, err) = with("");
+    assert_eq!((code, err.as_str()), (1, ""), "{out}");
+    assert!(out.contains("unset_constant: constant `scale` is read"), "{out}");
+    // The name of a C function is no type.
+    assert!(out.contains("f: grid (1,1,1)") && !out.contains("float"), "{out}");
+    for set in ["scale=hex:0100000000000000", "scale=in:u32:@arange,2"] {
+        let (code, out, err) = with(&format!("--set {set}"));
+        assert_eq!((code, err.as_str()), (0, ""), "{out}");
+        assert!(out.contains("no findings"), "{out}");
+    }
+    // The rest of it is still nobody's.
+    let (code, out, _) = with("--set scale=u32:1");
+    assert_eq!(code, 0, "{out}");
+    assert!(out.contains("unset_constant"), "{out}");
+    for (wrong, words) in [
+        ("scale=in:u32:@ones,3", "12 bytes given, it has 8"),
+        ("nowhere=u32:1", "no variable `nowhere`"),
+        ("scale=out:u32:2", "expected in:TYPE:DATA"),
+    ] {
+        let (code, _, err) = with(&format!("--set {wrong}"));
+        assert_eq!(code, 2, "{err}");
+        assert!(err.contains(words), "{err}");
+    }
+}

@@ -84,6 +84,8 @@ fn run(module: &Module, number: usize, inputs: &[u8]) -> Vec<u8> {
 #[test]
 fn portable_and_wide_loops_give_the_same_bits() {
     let bodies = include_str!("../../../tests/ptx/isa.txt").lines();
+    // Dashes mark what the assembler refused.
+    let bodies = bodies.filter(|line| !line.contains(" ---"));
     let bodies: Vec<&str> = bodies.filter_map(|line| line.splitn(3, ' ').nth(2)).collect();
     assert!(bodies.len() > 500);
     let mut text = ".version 8.3\n.target sm_90\n.address_size 64\n".to_owned();

@@ -7,4 +7,5 @@ mod quick;
 pub(super) mod races;
 pub(super) mod shadow;
 pub(super) mod taint;
+pub(super) mod unused;
 mod watch;

@@ -266,7 +266,7 @@ impl Machine<'_> {
         m: &MemoryOp,
         home: Home,
         places: &Places,
-        regs: &Registers<'_>,
+        regs: &mut Registers<'_>,
         mask: u32,
     ) {
         let Some(races) = &mut self.sanitizer.races else { return };
@@ -294,7 +294,9 @@ impl Machine<'_> {
             Home::Peer(_) | Home::Local | Home::Param => return,
         };
         if left != 0 {
-            self.watch(&Action::Memory(m), home, places, regs, left);
+            let action = Action::Memory(m);
+            let ahead = self.watch(&action, home, places, regs, left);
+            self.mark_read_ahead(&action, regs, ahead);
         }
     }
 }

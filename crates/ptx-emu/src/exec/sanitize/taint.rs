@@ -268,6 +268,9 @@ impl Machine<'_> {
         pc: u32,
         lanes: u32,
     ) {
+        if self.used_after_all(origin) {
+            return;
+        }
         let known = self.sanitizer.undefined.origins.get(&origin);
         let kind = known.map_or(FindingKind::UninitialisedRegister, |f| f.kind);
         let key = match known {
@@ -511,12 +514,14 @@ impl Machine<'_> {
             self.sanitizer.undefined.stored = mark;
         }
         self.sanitizer.undefined.loaded = 0;
+        self.sanitizer.undefined.ahead = None;
         self.matrix(index, regs, pc);
         self.sanitizer.undefined.stored = Mark::default();
         if self.sanitizer.undefined.loaded != 0 {
+            let origin = self.sanitizer.undefined.ahead.unwrap_or(pc);
             matrix.visit(&mut |role, r| {
                 if role == Use::Write {
-                    regs.taint.mark(base, r, u32::MAX, pc);
+                    regs.taint.mark(base, r, u32::MAX, origin);
                 }
             });
         }

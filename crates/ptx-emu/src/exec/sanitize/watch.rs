@@ -4,6 +4,7 @@ use super::{
     order::Order,
     races::{Conflict, Touch},
     shadow::{MANY, Shadow, lane_of},
+    unused::ReadAhead,
 };
 use crate::{
     exec::{
@@ -16,7 +17,8 @@ use crate::{
 };
 
 impl Machine<'_> {
-    /// Notes an access that is about to be done.
+    /// Notes an access that is about to be done; gives the lanes that read what they should not, if
+    /// the value is to be followed.
     pub(in crate::exec) fn watch(
         &mut self,
         action: &Action<'_>,
@@ -24,8 +26,9 @@ impl Machine<'_> {
         places: &Places,
         regs: &Registers<'_>,
         mask: u32,
-    ) {
-        let Some(races) = &mut self.sanitizer.races else { return };
+    ) -> ReadAhead {
+        let mut ahead = ReadAhead::default();
+        let Some(races) = &mut self.sanitizer.races else { return ahead };
         let alone = self.cluster.len() == 1;
         let (write, strong) = match action {
             Action::Memory(m) => (m.store, m.volatile),
@@ -60,13 +63,16 @@ impl Machine<'_> {
                 races.put_back(index, shadow);
                 found
             }
-            Home::Local | Home::Param => return,
+            Home::Local | Home::Param => return ahead,
         };
+        let follows = !conflicts.is_empty() && self.follows(action, home);
         for conflict in conflicts {
             if !self.harmless(action, home, places, regs, &conflict) {
-                self.report_race(home, places, bytes, regs, write, &conflict);
+                let race = self.report_race(home, places, bytes, regs, (write, follows), &conflict);
+                ahead = ahead.and(race);
             }
         }
+        ahead
     }
 
     /// Whether both accesses write the same value.
@@ -110,11 +116,11 @@ impl Machine<'_> {
         places: &Places,
         bytes: u32,
         regs: &Registers<'_>,
-        write: bool,
+        (write, follows): (bool, bool),
         conflict: &Conflict,
-    ) {
-        let pc = self.pc;
-        let Some(races) = &self.sanitizer.races else { return };
+    ) -> ReadAhead {
+        let (pc, none) = (self.pc, ReadAhead::default());
+        let Some(races) = &self.sanitizer.races else { return none };
         let (record, block) = races.who(conflict.cell);
         let kind = match home {
             Home::Shared | Home::Peer(_) => FindingKind::SharedRace,
@@ -127,17 +133,28 @@ impl Machine<'_> {
         let lanes = 1 << conflict.lane;
         let element = self.target(&Refusal { kind, lanes, at, place, bytes }, at[first(lanes)]);
         let range = element.element.map(|e| (e, e));
+        let shared = kind == FindingKind::SharedRace;
+        let own = block == self.block.index && u32::from(record.warp) != regs.warp;
+        let past = shared && write && !conflict.wrote && own && conflict.cell & MANY == 0;
+        if follows || (past && self.never_used(record, lane_of(conflict.cell))) {
+            let ahead = self.read_ahead(key, lanes, range, |machine| {
+                machine.race(kind, place, &at, bytes, regs, write, conflict, record.pc, block)
+            });
+            return if follows { ahead } else { none };
+        }
+        self.error_after_all(key);
         if self.sanitizer.findings.again(key, 1, range) {
             if block == self.block.index && u32::from(record.warp) != regs.warp {
                 self.sanitizer.findings.widen(key);
             }
-            return;
+            return none;
         }
         if self.sanitizer.findings.full() {
-            return;
+            return none;
         }
         let finding = self.race(kind, place, &at, bytes, regs, write, conflict, record.pc, block);
         self.keep(key, finding);
+        none
     }
 
     #[expect(clippy::too_many_arguments, reason = "both accesses are described by all of them")]
@@ -288,7 +305,7 @@ impl Machine<'_> {
         let mask = 1 << lane;
         let places = Places::scattered([at as u64; 32], mask);
         for conflict in races.touch(touch, shadow, &self.block.order, &places.at, 8, mask) {
-            self.report_race(home, &places, 8, regs, initialises, &conflict);
+            self.report_race(home, &places, 8, regs, (initialises, false), &conflict);
         }
     }
 

@@ -388,6 +388,7 @@ Warp "warp" {
     "match.all.sync{.b32,.b64}"                      ("W|P? T W")   70 Exact => matching;
     "redux.sync{.add,.min,.max}{.u32,.s32}"          ("T T W")      80 Exact => redux;
     "redux.sync{.and,.or,.xor}.b32"                  ("T T W")      80 Exact => redux;
+    "redux.sync{.min,.max}{.abs}?{.NaN}?.f32"        ("T T W")      100 Exact => redux;
     "elect.sync"                                     ("W|P W")      90 Exact => elect;
 }
 Barrier "barrier" {
@@ -404,6 +405,7 @@ Barrier "barrier" {
 Fence "fence" {
     "membar{.cta,.gl,.sys}"                          ("")           20 Exact => fence;
     "fence{.sc,.acq_rel}?<scope>"                    ("")           70 Exact => fence;
+    "fence{.acquire,.release}<scope>"                ("")           70 Exact => fence;
     "fence.mbarrier_init.release.cluster"            ("")           90 Exact => plain |_| Op::Nop;
     "fence.acquire.sync_restrict::shared::cluster.cluster" ("")     90 Exact => plain |_| Op::Nop;
     "fence.release.sync_restrict::shared::cta.cluster" ("")         90 Exact => plain |_| Op::Nop;

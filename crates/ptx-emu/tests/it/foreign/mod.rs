@@ -1,9 +1,12 @@
 //! PTX as others write it: what the assembler takes and NVRTC does not make.
 
+mod ahead;
+mod barriers;
 mod operands;
 mod order;
 mod parse;
 mod tracking;
+mod variables;
 
 use ptx_emu::{BufferId, Emulator, Finding, Launch, Module, Options, Report};
 

@@ -129,6 +129,23 @@ fn matches(opcode: &str) -> Vec<Case> {
 fn redux(opcode: &str) -> Case {
     let body = format!("{opcode} %w4, %w1, 0xffffffff;\ncvt.u64.u32 %l60, %w4;");
     let parts: Vec<String> = opcode.split('.').map(str::to_owned).collect();
+    if opcode.ends_with(".f32") {
+        return Case::new(opcode, body, move |a, _, t| {
+            let has = |part: &str| parts.iter().any(|p| p == part);
+            let number = |u: usize| f32::from_bits(a[u] as u32);
+            let all = warp(t).map(|u| if has("abs") { number(u).abs() } else { number(u) });
+            let all: Vec<f32> = all.collect();
+            if has("NaN") && all.iter().any(|x| x.is_nan()) {
+                return 0x7fff_ffff;
+            }
+            let numbers = all.into_iter().filter(|x| !x.is_nan());
+            let best = numbers.reduce(|x, y| {
+                let less = x.total_cmp(&y).is_lt();
+                if less == has("min") { x } else { y }
+            });
+            u64::from(best.map_or(0x7fff_ffff, f32::to_bits))
+        });
+    }
     Case::new(opcode, body, move |a, _, t| {
         let all = warp(t).map(|u| integer::value(a[u], &parts[3]));
         let result = match parts[2].as_str() {
