@@ -201,7 +201,7 @@ impl Machine<'_> {
         };
         if let Some((at, conflict)) = found {
             let places = Places::scattered([at; 32], 1 << lane);
-            self.report_race(home, &places, 4, regs, write, &conflict);
+            self.report_race(home, &places, 4, regs, (write, false), &conflict);
         }
     }
 
