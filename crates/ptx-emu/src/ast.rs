@@ -2,8 +2,8 @@
 
 #[derive(Debug, Default)]
 pub(crate) struct Ptx<'a> {
-    /// The `.address_size` directive: the number, the line of the PTX text and the byte range.
-    pub address_size: Option<(u64, u32, (u32, u32))>,
+    /// The number of the `.address_size` directive, and where it stands.
+    pub address_size: Option<(u64, usize)>,
     /// `.file` directives: index and name.
     pub files: Vec<(u32, &'a str)>,
     /// Variables outside functions.

@@ -157,10 +157,9 @@ impl<'a> Parser<'a> {
         match word {
             ".version" => self.pos += 2,
             ".address_size" => {
-                let (line, start) = (self.line(), self.tokens[self.pos].start as u32);
+                let start = self.tokens[self.pos].start;
                 self.pos += 1;
-                let end = self.tokens.get(self.pos).map_or(start, |t| t.end as u32);
-                ptx.address_size = Some((self.integer()?, line, (start, end)));
+                ptx.address_size = Some((self.integer()?, start));
             }
             ".target" => {
                 self.pos += 2;

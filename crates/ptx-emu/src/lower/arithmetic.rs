@@ -96,6 +96,30 @@ impl<'a> Builder<'a, '_> {
         Ok(())
     }
 
+    /// Moves a vector, whose elements may stand on both sides.
+    pub(super) fn mov_vector(&mut self, i: &Instruction<'a>, m: &Modifiers<'a>) -> Lowered<()> {
+        let (Operand::Vector(to), Operand::Vector(from)) = (operand(i, 0)?, operand(i, 1)?) else {
+            return Err("expected two vectors".to_owned());
+        };
+        let lanes = if m.has("v2") { 2 } else { 4 };
+        if to.len() != lanes || from.len() != lanes {
+            return Err(format!("expected {lanes} elements"));
+        }
+        let (wide, copy) = if m.wide() { (1, copy_d()) } else { (0, copy_w()) };
+        let mut held = Vec::new();
+        for a in from {
+            let a = if m.wide() { self.src_d(a)? } else { self.src_w(a, m.ty())? };
+            let t = self.temp(wide);
+            self.push(copy.op(t, &[a]));
+            held.push(t);
+        }
+        for (d, t) in to.iter().zip(held) {
+            let d = self.destination(copy.result(), d)?;
+            self.push(copy.op(d, &[t]));
+        }
+        Ok(())
+    }
+
     /// The two halves of a 128-bit register, the lower one first.
     pub(super) fn wide(&self, o: &Operand<'a>) -> Lowered<[R; 2]> {
         match o {

@@ -28,39 +28,51 @@ impl<'a> Builder<'a, '_> {
         for p in &self.function.params {
             let at = self.frame_slot(p);
             self.code.params.push((at, p.bytes as u32));
-            if let Some(register) = self.formal(p) {
-                self.load_slot(register, at, p.bytes as u32);
+            for (register, at, bytes) in self.formal(p, at) {
+                self.load_slot(register, at, bytes);
             }
         }
         for p in &self.function.returns {
             let at = self.frame_slot(p);
             self.code.results.push((at, p.bytes as u32));
-            if let Some(register) = self.formal(p) {
-                self.results.push((register, at));
-            }
+            let formal = self.formal(p, at);
+            self.results.extend(formal);
         }
     }
 
-    /// The register that a parameter is, if it is one.
-    fn formal(&mut self, p: &Variable<'a>) -> Option<Reg> {
+    /// The registers that a parameter is, if it is one: each with its place and bytes in the frame.
+    fn formal(&mut self, p: &Variable<'a>, at: u32) -> Vec<(Reg, u32, u32)> {
         if p.space != Space::Register {
-            return None;
+            return Vec::new();
         }
-        let register = match p.element_bytes {
-            0 => Reg::P(self.temp(2)),
-            1 | 2 | 4 => Reg::W(self.temp(0)),
-            8 => Reg::D(self.temp(1)),
+        let bytes = p.element_bytes / p.lanes;
+        let class = match bytes {
+            0 => 2,
+            1 | 2 | 4 => 0,
+            8 => 1,
             // Uses of others are refused where they stand.
-            _ => return None,
+            _ => return Vec::new(),
         };
-        self.scope().insert(p.name, Symbol::Register(register));
-        Some(register)
+        let register = |r| [Reg::W, Reg::D, Reg::P][class](r);
+        let registers: Vec<Reg> = (0..p.lanes).map(|_| register(self.temp(class))).collect();
+        let first = registers[0];
+        let symbol =
+            if p.lanes == 1 { Symbol::Register(first) } else { Symbol::Vector(p.lanes, first) };
+        self.vectors |= p.lanes > 1;
+        self.scope().insert(p.name, symbol);
+        let bytes = bytes.max(if class == 2 { 4 } else { 1 });
+        (0..).zip(registers).map(|(n, register)| (register, at + n * bytes, bytes)).collect()
     }
 
     /// A new place in the frame for a register.
     fn slot(&mut self) -> u32 {
-        let at = self.frame_bytes.next_multiple_of(SLOT);
-        self.frame_bytes = (at + SLOT).min(super::MAX_FRAME);
+        self.slots(1)
+    }
+
+    /// The first of so many places.
+    fn slots(&mut self, n: u32) -> u32 {
+        let at = self.frame_bytes.next_multiple_of(4 * SLOT);
+        self.frame_bytes = (at + n * SLOT).min(super::MAX_FRAME);
         at
     }
 
@@ -80,17 +92,17 @@ impl<'a> Builder<'a, '_> {
         self.push(w_to_p!(|a| a != 0).op(p, &[word]));
     }
 
-    /// Stores a whole register to a slot.
-    fn store_slot(&mut self, register: Reg, at: u32) {
+    /// Stores bytes of a register to a slot; a predicate takes four.
+    fn store_slot(&mut self, register: Reg, at: u32, bytes: u32) {
         let word = match register {
             Reg::P(p) => {
                 let (word, one, zero) = (self.temp(0), self.const_w(1), self.const_w(0));
                 self.push(Op::SelectW(word, one, zero, p));
-                Reg::W(word)
+                return self.frame_access(true, Reg::W(word), at, 4);
             }
             other => other,
         };
-        self.frame_access(true, word, at, SLOT);
+        self.frame_access(true, word, at, bytes);
     }
 
     #[expect(clippy::unnecessary_wraps, reason = "the table asks for this signature")]
@@ -101,8 +113,8 @@ impl<'a> Builder<'a, '_> {
 
     /// Puts results that are registers into the frame, and returns.
     pub(super) fn push_return(&mut self) {
-        for (register, at) in self.results.clone() {
-            self.store_slot(register, at);
+        for (register, at, bytes) in self.results.clone() {
+            self.store_slot(register, at, bytes);
         }
         self.push(Op::Return);
     }
@@ -117,7 +129,17 @@ impl<'a> Builder<'a, '_> {
                 }
                 Some(Symbol::Register(register)) => {
                     let at = self.slot();
-                    self.store_slot(register, at);
+                    self.store_slot(register, at, SLOT);
+                    return Ok(at);
+                }
+                Some(Symbol::Vector(lanes, first)) => {
+                    let (at, each) = (self.slots(lanes), bytes / lanes);
+                    if each == 0 {
+                        return Err("a vector for an unknown parameter is not known".to_owned());
+                    }
+                    for n in 0..lanes {
+                        self.store_slot(first.behind(n), at + n * each, each);
+                    }
                     return Ok(at);
                 }
                 _ => {}
@@ -126,22 +148,25 @@ impl<'a> Builder<'a, '_> {
         let register =
             if bytes == 8 { Reg::D(self.src_d(o)?) } else { Reg::W(self.src_w(o, "b32")?) };
         let at = self.slot();
-        self.store_slot(register, at);
+        self.store_slot(register, at, SLOT);
         Ok(at)
     }
 
-    /// The place in the frame of a result, and the register that it goes to from there.
-    fn result(&mut self, o: &Operand<'a>) -> Lowered<(u32, Option<Reg>)> {
-        if let Operand::Name(name) = o
-            && let Some(Symbol::Frame(at)) = self.symbol(name)
-        {
-            return Ok((at, None));
-        }
-        if *o == Operand::Name("_") {
-            return Ok((self.slot(), None));
+    /// The place in the frame of a result, and the registers that it goes to from there.
+    fn result(&mut self, o: &Operand<'a>) -> Lowered<(u32, Vec<Reg>)> {
+        if let Operand::Name(name) = o {
+            match self.symbol(name) {
+                Some(Symbol::Frame(at)) => return Ok((at, Vec::new())),
+                Some(Symbol::Vector(lanes, first)) => {
+                    let registers = (0..lanes).map(|n| first.behind(n)).collect();
+                    return Ok((self.slots(lanes), registers));
+                }
+                None if *name == "_" => return Ok((self.slots(4), Vec::new())),
+                _ => {}
+            }
         }
         let register = self.register(o)?;
-        Ok((self.slot(), Some(register)))
+        Ok((self.slot(), vec![register]))
     }
 
     pub(super) fn call(&mut self, i: &Instruction<'a>, _: &Modifiers<'_>) -> Lowered<()> {
@@ -158,16 +183,20 @@ impl<'a> Builder<'a, '_> {
         let sizes = known.map(sizes).unwrap_or_default();
         let mut args = Vec::new();
         for (n, o) in list(at + 1).unwrap_or_default().iter().enumerate() {
-            args.push(self.argument(o, sizes.get(n).map_or(4, |(_, size)| *size as u32))?);
+            args.push(self.argument(o, sizes.get(n).map_or(0, |(_, size)| *size as u32))?);
         }
         let results = if at == 1 { list(0).unwrap_or_default() } else { &[] };
         let results = results.iter().map(|o| self.result(o)).collect::<Lowered<Vec<_>>>()?;
+        if known.is_none() && results.iter().any(|(_, registers)| registers.len() > 1) {
+            return Err("a vector from an unknown function is not known".to_owned());
+        }
         self.push_call(name, known, args, results.iter().map(|(at, _)| *at).collect())?;
         let sizes = known.map(|f| self.program.signatures[f as usize].results.clone());
-        for (n, &(at, register)) in results.iter().enumerate() {
+        for (n, (at, registers)) in results.into_iter().enumerate() {
             let size = sizes.as_ref().and_then(|s| s.get(n)).copied().unwrap_or(SLOT as usize);
-            if let Some(register) = register {
-                self.load_slot(register, at, size as u32);
+            let each = size as u32 / (registers.len() as u32).max(1);
+            for (k, register) in (0..).zip(registers) {
+                self.load_slot(register, at + k * each, each);
             }
         }
         Ok(())

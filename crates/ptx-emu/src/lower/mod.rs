@@ -201,8 +201,11 @@ pub(crate) fn opcode(text: &str) -> &str {
 
 pub(crate) fn lower<'a>(ptx: &Ptx<'a>, text: &'a str) -> Result<Program, ParseError> {
     let mut program = Program { text: text.to_owned(), ..Program::default() };
-    let (main_file, address_size) = (main_file(ptx), ptx.address_size);
-    let mut names = Names { text, main_file, address_size, ..Names::default() };
+    if let Some((size, at)) = ptx.address_size.filter(|(size, _)| *size != 64) {
+        let message = format!("`.address_size {size}`: the emulator runs 64-bit modules only");
+        return Err(ParseError::at(text, at, message));
+    }
+    let mut names = Names { text, main_file: main_file(ptx), ..Names::default() };
     program.file = names.main_file.1.clone();
     for variable in &ptx.variables {
         let index = declare(&mut program, variable);
@@ -360,8 +363,6 @@ struct Names<'a> {
     local_variables: HashMap<(&'a str, &'a str), u32>,
     functions: HashMap<&'a str, u32>,
     main_file: (u32, String),
-    /// The directive.
-    address_size: Option<(u64, u32, (u32, u32))>,
 }
 
 struct Builder<'a, 'p> {
@@ -388,8 +389,8 @@ struct Builder<'a, 'p> {
     branch_targets: HashMap<&'a str, Vec<&'a str>>,
     /// Whether there are vector registers.
     vectors: bool,
-    /// Results that are registers, and their places in the frame.
-    results: Vec<(Reg, u32)>,
+    /// Results that are registers, and their places and bytes in the frame.
+    results: Vec<(Reg, u32, u32)>,
     origin: Origin,
     inlined: HashMap<Position, Option<Position>>,
 }
@@ -436,10 +437,6 @@ impl<'a, 'p> Builder<'a, 'p> {
     }
 
     fn run(mut self, body: &[Statement<'a>]) -> Result<Code, ParseError> {
-        if let Some((size, line, text)) = self.names.address_size.filter(|(size, ..)| *size != 64) {
-            self.origin = Origin { ptx_line: line, text, ..Origin::default() };
-            self.refuse(format!("`.address_size {size}`: the emulator runs 64-bit modules only"));
-        }
         self.parameters();
         self.prepass(body);
         let mut next_scope = 0;

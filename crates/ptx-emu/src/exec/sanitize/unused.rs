@@ -6,7 +6,7 @@
 
 use std::collections::HashMap;
 
-use super::races::Record;
+use super::{races::Record, taint::NEVER_WRITTEN};
 use crate::{
     exec::{
         Machine,
@@ -221,7 +221,7 @@ impl Machine<'_> {
 
     /// The value of such an origin matters: its finding is an error. False for other origins.
     pub(in crate::exec) fn used_after_all(&mut self, origin: u32) -> bool {
-        if origin & READ_AHEAD == 0 {
+        if origin & READ_AHEAD == 0 || origin == NEVER_WRITTEN {
             return false;
         }
         let at = (origin & !READ_AHEAD) as usize;

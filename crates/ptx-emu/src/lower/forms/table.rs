@@ -272,6 +272,7 @@ Convert "convert" {
 }
 Move "move" {
     "mov{.pred,.b16,.b32,.b64,.u16,.u32,.u64,.s16,.s32,.s64,.f32,.f64}" ("d a") 20 Exact => mov;
+    "mov{.v2,.v4}{.b16,.b32,.b64,.u16,.u32,.u64,.s16,.s32,.s64,.f32,.f64}" ("V V") 20 Exact => mov_vector;
     "mov.b128"                                       ("d a")        70 Exact => mov;
     "cvta{.to}?{.global,.const,.shared,.shared::cta,.shared::cluster,.local,.param,.param::entry}.u64" ("T T") 20 Exact => cvta;
     "isspacep{.global,.const,.shared,.shared::cta,.shared::cluster,.local,.param,.param::entry}" ("P L") 20 Exact => isspacep;

@@ -14,6 +14,14 @@ fn complementary_guards_define_a_register() {
 }
 
 #[test]
+fn lanes_that_a_guard_leaves_out_stay_undefined() {
+    let text = kernel("setp.lt.u32 %p1, %r0, 9;\n@%p1 mov.u32 %r3, 77;\nst.global.u32 [%at], %r3;");
+    let ran = launch(&text, 32);
+    let [finding] = ran.findings() else { panic!("{:?}", ran.findings()) };
+    assert_eq!((finding.kind, finding.n_threads), (FindingKind::UninitialisedRegister, 23));
+}
+
+#[test]
 fn a_guarded_copy_of_an_undefined_value_is_followed() {
     let text = kernel(
         "setp.lt.u32 %p1, %r0, 4;\nmov.u64 %d2, 0;\n@%p1 add.u64 %d2, %d1, 1;\n\

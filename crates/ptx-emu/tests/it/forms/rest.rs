@@ -69,6 +69,26 @@ fn moves(opcode: &str) -> Vec<Case> {
     let case = |body: &str, expect: fn(u64, u64) -> u64| {
         Case::new(opcode, body.replace("MOV", opcode), move |a, b, t| expect(a[t], b[t]))
     };
+    if opcode.contains(".v") {
+        // A register on both sides gets what the other one held before.
+        let (r, into) = match bits {
+            16 => ("%h", "cvt.u16.u64 %h1, %l1;\ncvt.u16.u64 %h2, %l2;\n"),
+            32 => ("%w", ""),
+            _ => ("%l", ""),
+        };
+        let vectors = if opcode.contains(".v2") {
+            "{R5, R1}, {R1, R2}"
+        } else {
+            "{R5, R1, R6, R7}, {R1, R2, R5, R5}"
+        };
+        let out = if bits == 64 {
+            "mov.u64 %l60, R1;".to_owned()
+        } else {
+            format!("cvt.u64.u{bits} %l60, R1;")
+        };
+        let body = format!("{into}{opcode} {vectors};\n{out}").replace('R', r);
+        return vec![Case::new(opcode, body, move |_, b, t| low(b[t]))];
+    }
     let mut out = match bits {
         1 => vec![case("MOV %p2, %p1;\nselp.u64 %l60, 1, 0, %p2;", |_, b| b & 1)],
         16 => vec![Case::new(
