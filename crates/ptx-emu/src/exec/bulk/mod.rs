@@ -15,6 +15,7 @@ use super::{
     Machine,
     access::{Registers, addresses},
     cluster::Step,
+    fault::Target,
     sanitize::races::Ranges,
     transfer::value_of,
     warp::{Frame, Warp},
@@ -136,17 +137,29 @@ impl Machine<'_> {
         }
     }
 
-    /// Ends what a block that ends has under way: nobody may have written to sources of copies.
+    /// Reports copies that still read the shared memory of a block that ends.
     pub(super) fn end_async(&mut self, warps: &mut [Warp]) {
         for warp in warps {
-            if warp.engine.sources.is_empty() {
+            let sources = std::mem::take(&mut warp.engine.sources);
+            let Some(source) = sources.into_iter().next() else { continue };
+            let regs = &Registers::new(warp, Frame::default());
+            let issue = Issue { pc: source.pc, lane: source.lane };
+            self.end_source(&source, regs, issue);
+            let kind = FindingKind::SharedRace;
+            let key = self.key(kind, source.pc, None);
+            if self.sanitizer.findings.again(key, 1, None) || self.sanitizer.findings.full() {
                 continue;
             }
-            let regs = &mut Registers::new(warp, Frame::default());
-            for source in std::mem::take(&mut regs.engine.sources) {
-                let issue = Issue { pc: source.pc, lane: source.lane };
-                self.end_source(&source, regs, issue);
-            }
+            let what = "the block ends while an asynchronous copy may still read its shared memory";
+            let lanes = 1 << source.lane;
+            let target = Target::default();
+            let mut finding = self.finding(kind, what, target, regs, source.pc, lanes);
+            finding.hint = Some(
+                "commit the copy with cp.async.bulk.commit_group, and let the thread that issued it \
+                 wait with cp.async.bulk.wait_group.read 0 before it exits"
+                    .to_owned(),
+            );
+            self.keep(key, finding);
         }
     }
 

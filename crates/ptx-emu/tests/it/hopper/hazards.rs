@@ -38,6 +38,19 @@ fn copies_are_waited_for_and_ordered() {
 }
 
 #[test]
+fn a_block_ends_after_its_copies_have_read() {
+    let x = random(64);
+    let run = |how: i32| launch("exits", 64, vec![Arg::from(&x), Arg::Out(64, 4), Arg::from(how)]);
+    assert_eq!(run(0).ok().findings, []);
+    for how in [1, 2] {
+        let ran = run(how);
+        let found = first(&ran);
+        let text = "the block ends while an asynchronous copy may still read its shared memory";
+        assert!(found.is_some_and(|(_, message)| message.starts_with(text)), "{how}: {found:?}");
+    }
+}
+
+#[test]
 fn bytes_that_nobody_announced_are_an_error_and_missing_ones_a_deadlock() {
     let x = random(256);
     let args = |n: i32| vec![Arg::from(&x), Arg::Out(128, 4), Arg::from(n)];

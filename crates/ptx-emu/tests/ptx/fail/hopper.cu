@@ -97,6 +97,19 @@ KERNEL unfenced(const float* x, float* y, int right) {
     }
 }
 
+// The block ends before its copy has read; `how` leaves out the wait or the commit.
+KERNEL exits(const float* x, float* y, int how) {
+    box[threadIdx.x] = x[threadIdx.x];
+    fence_async();
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;"
+                     :: "l"(y), "r"(shared_address(box)), "r"(256) : "memory");
+        if (how != 1) asm volatile("cp.async.bulk.commit_group;" ::: "memory");
+        if (how != 2) wait_read();
+    }
+}
+
 // The source of a store is written again.
 KERNEL reused(const float* x, float* y, int right) {
     for (int k = 0; k < 2; k++) {
