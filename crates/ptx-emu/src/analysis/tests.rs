@@ -166,6 +166,8 @@ fn the_rest_of_the_facts() {
         ("atom.shared.add.u32 %r1, [%r2], 1;", false),
         ("atom.global.add.u32 %r1, [%rd22], 1;", true),
         ("red.relaxed.gpu.add.u32 [%rd22], 1;", true),
+        ("cp.reduce.async.bulk.global.shared::cta.bulk_group.add.u32 [%rd22], [%r2], 16;", true),
+        ("cp.async.bulk.global.shared::cta.bulk_group [%rd22], [%r2], 16;", false),
     ] {
         assert_eq!(analyse(&module(atomic)).unwrap().global_atomics, is_global, "{atomic}");
     }
