@@ -1,8 +1,6 @@
 //! A product of matrices as Hopper kernels compute it: tensor maps, a ring of stages, `setmaxnreg`
 //! and two warpgroups.
 
-use std::time::Instant;
-
 use super::tma::tensor;
 use crate::{
     harness::{Arg, Ran, module, run_module},
@@ -51,16 +49,23 @@ fn a_product_of_matrices() {
     }
 }
 
-/// Prints how long a product of 256 by 256 by 256 takes.
+/// Prints how many multiply-adds a second of processor time the emulator does, launch and checks
+/// included.
 #[test]
 #[ignore = "a measurement"]
 fn speed() {
+    use nix::time::{ClockId, clock_gettime};
     let ty = Type::named("bf16").expect("a type");
-    let n = 256;
-    let (a, b) = (ty.inputs('n', 1, n * n), ty.inputs('n', 2, n * n));
-    for _ in 0..5 {
-        let start = Instant::now();
-        gemm(n, n, n, a.clone(), b.clone()).ok();
-        println!("{:.1} ms", start.elapsed().as_secs_f64() * 1e3);
+    let now = || {
+        let time = clock_gettime(ClockId::CLOCK_PROCESS_CPUTIME_ID).expect("a clock");
+        time.tv_sec() as f64 + time.tv_nsec() as f64 / 1e9
+    };
+    for n in [256, 256, 256, 512, 512] {
+        let (a, b) = (ty.inputs('n', 1, n * n), ty.inputs('n', 2, n * n));
+        let start = now();
+        gemm(n, n, n, a, b).ok();
+        let seconds = now() - start;
+        let rate = (n * n * n) as f64 / seconds / 1e9;
+        println!("{n}: {:.1} ms, {rate:.2} G multiply-adds a second", seconds * 1e3);
     }
 }
