@@ -160,13 +160,9 @@ pub(super) fn put(regs: &mut Registers<'_>, to: Reg, v: &D, mask: u32) {
     }
 }
 
-/// The borrow that the carry flag stands for, and the flag that a borrow leaves: the manual has one
-/// flag for both (`sub.cc`: "writes the borrow-out value into the condition code register"). It
-/// shows where a difference feeds `addc`, or a sum `subc`.
-fn borrow_of(flag: bool) -> bool {
-    flag
-}
-
+/// Adds or subtracts with the carry flag. A GPU subtracts by adding the complement, so the flag that a
+/// difference leaves is 1 where nothing was borrowed, which shows where it feeds `addc`; the manual
+/// calls it "borrow-out".
 fn carry(op: CarryOp, regs: &mut Registers<'_>, mask: u32) {
     let read = |r: u32| {
         if op.wide { regs.rows.d[r as usize] } else { regs.rows.w[r as usize].map(u64::from) }
@@ -190,10 +186,10 @@ fn carry(op: CarryOp, regs: &mut Registers<'_>, mask: u32) {
             CarryKind::MadHiSigned => (u64::from((a[i] as i32).mul_hi(b[i] as i32) as u32), c[i]),
         };
         let (value, carry) = if op.kind == CarryKind::Sub {
-            let borrow = op.carry_in && borrow_of(flag);
+            let borrow = op.carry_in && !flag;
             let taken = u128::from(y) + u128::from(borrow);
             let borrows = u128::from(x) < taken;
-            ((u128::from(x).wrapping_sub(taken)) as u64, borrow_of(borrows))
+            ((u128::from(x).wrapping_sub(taken)) as u64, !borrows)
         } else {
             let sum = u128::from(x) + u128::from(y) + u128::from(op.carry_in && flag);
             (sum as u64, sum >> width != 0)
