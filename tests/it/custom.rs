@@ -279,3 +279,16 @@ fn the_examples_with_library_steps_pass() {
         assert!(said.contains("passed on emu (strict, with-library)"), "{said}");
     }
 }
+
+#[test]
+fn the_examples_for_hopper_pass() {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, op) in [("relu", "relu"), ("mm", "mm"), ("mm_cluster", "mm")] {
+        let kernel = format!("{}/examples/hopper/{name}.cu", env!("CARGO_MANIFEST_DIR"));
+        let dtypes = ["--dtypes", "bf16", "--seed", "1"];
+        let args = [&["eval", &kernel, "--op", op], &dtypes[..]].concat();
+        let assert = kgen(folder.path(), &args).assert().code(0);
+        let said = String::from_utf8_lossy(&assert.get_output().stdout).into_owned();
+        assert!(said.contains("passed on emu (strict)"), "{said}");
+    }
+}
