@@ -31,6 +31,7 @@ impl Machine<'_> {
             let map = self.tensor_map(copy.map.place, maps[lane], regs, issue)?;
             self.check_use(copy, &map, regs, issue)?;
             let start = signed(&copy.coordinates, regs, lane);
+            self.check_alignment(&map, start[0], regs, issue)?;
             let offsets = offsets(copy, regs, lane);
             let mut runs = Vec::new();
             tile::runs(&map, &start, &offsets, &mut |run| runs.push(run));
@@ -86,10 +87,30 @@ impl Machine<'_> {
             }
             _ => {}
         }
-        if !tile::is_known(map) {
-            return Err(self.unsupported(issue.pc, "interleaved tensor maps are not emulated"));
+        match tile::unknown_layout(map) {
+            Some(why) => Err(self.unsupported(issue.pc, &why)),
+            None => Ok(()),
         }
-        Ok(())
+    }
+
+    /// Refuses a tile that does not begin at a multiple of 16 bytes of its row, which is an illegal
+    /// instruction on an H200.
+    fn check_alignment(
+        &self,
+        map: &TensorMap,
+        innermost: i64,
+        regs: &Registers<'_>,
+        issue: Issue,
+    ) -> Result<(), LaunchError> {
+        let bytes = map.data_type.bytes();
+        if (innermost * i64::from(bytes)) % 16 == 0 {
+            return Ok(());
+        }
+        let what = format!(
+            "the innermost coordinate {innermost} is no multiple of 16 bytes, with elements of {bytes}: an illegal \
+             instruction on a GPU"
+        );
+        Err(self.fault_here(FindingKind::TensorMap, &what, regs, issue.pc, 1 << issue.lane))
     }
 
     /// The part of the tensor that the runs make up.
@@ -138,9 +159,14 @@ impl Machine<'_> {
         let payload = self.take_shared(place, bytes as usize, map.swizzle, regs, issue);
         self.keep_source(range_of(place, whole as usize), regs, issue);
         for run in runs {
-            // Elements outside the tensor are not written.
+            // Elements outside the tensor are not written, but those behind the end of a row in its last 16
+            // bytes: a GPU stores these whole.
             let Some(address) = run.global else { continue };
-            let part = run.at as usize..(run.at + run.bytes) as usize;
+            let stored = match reduction {
+                None => run.bytes.next_multiple_of(16),
+                Some(_) => run.bytes,
+            };
+            let part = run.at as usize..(run.at + stored) as usize;
             self.put_global((address, 1), &payload, part, reduction, regs, issue);
         }
         Ok(())

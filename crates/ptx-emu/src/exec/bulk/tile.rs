@@ -34,9 +34,16 @@ pub(super) fn tile_bytes(map: &TensorMap) -> (u64, u64) {
     }
 }
 
-/// Whether the layout is one whose copies are known here.
-pub(super) fn is_known(map: &TensorMap) -> bool {
-    map.interleave == Interleave::None
+/// Why the layout of a map's tiles is not known here.
+///
+/// A swizzle leaves gaps behind rows that are shorter than it: they lie its span apart.
+pub(super) fn unknown_layout(map: &TensorMap) -> Option<String> {
+    if map.interleave != Interleave::None {
+        return Some("interleaved tensor maps are not emulated".to_owned());
+    }
+    let (bytes, row) = tile_bytes(map);
+    let short = map.swizzle.span().filter(|span| row < *span && row < bytes)?;
+    Some(format!("tensor maps with rows of {row} bytes in a swizzle of {short} are not emulated"))
 }
 
 /// The row of `n` innermost elements from `at[0]` on, where the other coordinates are `at[1..]`.
