@@ -71,7 +71,9 @@ fn arithmetic(op: &Op<'_>, ty: &str, s: &[u64]) -> Option<u64> {
     };
     Some(match op.name {
         "add" | "addc" => bits(saturated(v(0) + v(1)), n),
-        "sub" | "subc" => bits(saturated(v(0) - v(1)), n),
+        "sub" => bits(saturated(v(0) - v(1)), n),
+        // With no carry before it: something was borrowed.
+        "subc" => bits(v(0) - v(1) - 1, n),
         "mul" | "mad" if op.has("wide") => wide(2),
         "mul" => bits(part(wrapping_product(v(0), v(1))), n),
         "mad" | "madc" if op.has("sat") => bits(saturated(part(v(0) * v(1)) + v(2)), n),
