@@ -1,36 +1,21 @@
-// Baseline of addmm: a thread per element, its products summed in order in f32.
+// Baseline of addmm.
 /*@plan
-a = contiguous(mat1)
-b = contiguous(mat2)
-c = expand(self, out.shape)
+a, b, c = mat1, mat2, self
 m, k = a.shape
 n = b.shape[1]
-launch("addmm", grid=cdiv(out.numel, 256), block=256,
-       args=[a, b, c, out, out.numel, m, n, k, f32(alpha), f32(beta)])
+n_batch, middle, inner = 1, 1, 1
+a0, a1, a2, b0, b1, b2 = 0, 0, 0, 0, 0, 0
+a_row, a_col = a.stride
+b_row, b_col = b.stride
+# A dimension of 1 is read again and again.
+c_batch = 0
+c_row = c.stride[-2] if c.ndim > 1 and c.shape[-2] > 1 else 0
+c_col = c.stride[-1] if c.ndim > 0 and c.shape[-1] > 1 else 0
+alpha_, beta_ = f32(alpha), f32(beta)
+#include "product.plan"
 @*/
 
-// alpha * product + beta * addend; a factor of 0 leaves its part out, NaN included.
-__device__ float blend(float alpha, float product, float beta, float addend) {
-    float value = alpha == 0.0f ? 0.0f : alpha * product;
-    if (beta != 0.0f) {
-        value = fmaf(beta, addend, value);
-    }
-    return value;
-}
-
-extern "C" __global__ void addmm(const T_mat1* __restrict__ a, const T_mat2* __restrict__ b,
-                                 const T_self* __restrict__ c, T_out* __restrict__ out,
-                                 long long count, int m, int n, int k, float alpha, float beta) {
-    const long long i = static_cast<long long>(blockIdx.x) * blockDim.x + threadIdx.x;
-    if (i >= count) {
-        return;
-    }
-    const long long row = i / n;
-    const T_mat1* x = a + row * k;
-    const T_mat2* y = b + row / m * k * n + i % n;
-    float sum = 0.0f;
-    for (int l = 0; l < k; ++l) {
-        sum = fmaf(kg::to_float(x[l]), kg::to_float(y[static_cast<long long>(l) * n]), sum);
-    }
-    out[i] = kg::from_float<T_out>(blend(alpha, sum, beta, kg::to_float(c[i])));
-}
+using ElementA = T_mat1;
+using ElementB = T_mat2;
+using ElementC = T_self;
+#include "product.cuh"

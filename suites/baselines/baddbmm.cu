@@ -1,36 +1,22 @@
-// Baseline of baddbmm: a thread per element, its products summed in order in f32.
+// Baseline of baddbmm.
 /*@plan
-a = contiguous(batch1)
-b = contiguous(batch2)
-c = expand(self, out.shape)
-m, k = a.shape[1], a.shape[2]
+a, b, c = batch1, batch2, self
+n_batch, m, k = a.shape
 n = b.shape[2]
-launch("baddbmm", grid=cdiv(out.numel, 256), block=256,
-       args=[a, b, c, out, out.numel, m, n, k, f32(alpha), f32(beta)])
+middle, inner = 1, n_batch
+a0, a1, a2 = 0, 0, a.stride[0] if n_batch > 1 else 0
+b0, b1, b2 = 0, 0, b.stride[0] if n_batch > 1 else 0
+a_row, a_col = a.stride[1], a.stride[2]
+b_row, b_col = b.stride[1], b.stride[2]
+# A dimension of 1 is read again and again.
+c_batch = c.stride[-3] if c.ndim > 2 and c.shape[-3] > 1 else 0
+c_row = c.stride[-2] if c.ndim > 1 and c.shape[-2] > 1 else 0
+c_col = c.stride[-1] if c.ndim > 0 and c.shape[-1] > 1 else 0
+alpha_, beta_ = f32(alpha), f32(beta)
+#include "product.plan"
 @*/
 
-// alpha * product + beta * addend; a factor of 0 leaves its part out, NaN included.
-__device__ float blend(float alpha, float product, float beta, float addend) {
-    float value = alpha == 0.0f ? 0.0f : alpha * product;
-    if (beta != 0.0f) {
-        value = fmaf(beta, addend, value);
-    }
-    return value;
-}
-
-extern "C" __global__ void baddbmm(const T_batch1* __restrict__ a, const T_batch2* __restrict__ b,
-                                   const T_self* __restrict__ c, T_out* __restrict__ out,
-                                   long long count, int m, int n, int k, float alpha, float beta) {
-    const long long i = static_cast<long long>(blockIdx.x) * blockDim.x + threadIdx.x;
-    if (i >= count) {
-        return;
-    }
-    const long long row = i / n;
-    const T_batch1* x = a + row * k;
-    const T_batch2* y = b + row / m * k * n + i % n;
-    float sum = 0.0f;
-    for (int l = 0; l < k; ++l) {
-        sum = fmaf(kg::to_float(x[l]), kg::to_float(y[static_cast<long long>(l) * n]), sum);
-    }
-    out[i] = kg::from_float<T_out>(blend(alpha, sum, beta, kg::to_float(c[i])));
-}
+using ElementA = T_batch1;
+using ElementB = T_batch2;
+using ElementC = T_self;
+#include "product.cuh"

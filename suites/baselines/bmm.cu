@@ -1,24 +1,19 @@
-// Baseline of bmm: a thread per element, its products summed in order in f32.
+// Baseline of bmm.
 /*@plan
-a = contiguous(self)
-b = contiguous(mat2)
-m, k = a.shape[1], a.shape[2]
+a, b, c = self, mat2, None
+n_batch, m, k = a.shape
 n = b.shape[2]
-launch("bmm", grid=cdiv(out.numel, 256), block=256, args=[a, b, out, out.numel, m, n, k])
+middle, inner = 1, n_batch
+a0, a1, a2 = 0, 0, a.stride[0] if n_batch > 1 else 0
+b0, b1, b2 = 0, 0, b.stride[0] if n_batch > 1 else 0
+a_row, a_col = a.stride[1], a.stride[2]
+b_row, b_col = b.stride[1], b.stride[2]
+c_batch, c_row, c_col = 0, 0, 0
+alpha_, beta_ = f32(1), f32(0)
+#include "product.plan"
 @*/
 
-extern "C" __global__ void bmm(const T_self* __restrict__ a, const T_mat2* __restrict__ b,
-                               T_out* __restrict__ out, long long count, int m, int n, int k) {
-    const long long i = static_cast<long long>(blockIdx.x) * blockDim.x + threadIdx.x;
-    if (i >= count) {
-        return;
-    }
-    const long long row = i / n;
-    const T_self* x = a + row * k;
-    const T_mat2* y = b + row / m * k * n + i % n;
-    float sum = 0.0f;
-    for (int l = 0; l < k; ++l) {
-        sum = fmaf(kg::to_float(x[l]), kg::to_float(y[static_cast<long long>(l) * n]), sum);
-    }
-    out[i] = kg::from_float<T_out>(sum);
-}
+using ElementA = T_self;
+using ElementB = T_mat2;
+using ElementC = T_out;
+#include "product.cuh"

@@ -1,28 +1,31 @@
-// Baseline of linear: a thread per element, its products summed in order in f32.
+// Baseline of linear.
 /*@plan
-x = contiguous(input)
-w = contiguous(weight)
-b = expand(bias, out.shape) if has(bias) else None
-k = x.shape[-1]
-n = w.shape[0] if w.ndim == 2 else 1
-launch("linear", grid=cdiv(out.numel, 256), block=256, args=[x, w, b, out, out.numel, n, k])
+# The rows of all batches are one matrix if they lie evenly.
+a = input if input.ndim == 2 else contiguous(input)
+b = weight
+k = a.shape[-1]
+m = prod(a.shape, 0, a.ndim - 1) if a.ndim > 1 else 1
+n = b.shape[0] if b.ndim == 2 else 1
+n_batch, middle, inner = 1, 1, 1
+a0, a1, a2, b0, b1, b2 = 0, 0, 0, 0, 0, 0
+a_row = a.stride[-2] if a.ndim > 1 else k
+a_col = a.stride[-1]
+b_row = b.stride[-1]
+b_col = b.stride[0] if b.ndim == 2 else k
+c_batch, c_row, c_col = 0, 0, 0
+c = None
+if has(bias):
+    if bias.ndim <= 1:
+        c = bias
+        c_col = c.stride[0] if c.ndim == 1 and c.shape[0] > 1 else 0
+    else:
+        c = expand(bias, out.shape)
+        c_row, c_col = n, 1
+alpha_, beta_ = f32(1), f32(1)
+#include "product.plan"
 @*/
 
-extern "C" __global__ void linear(const T_input* __restrict__ x, const T_weight* __restrict__ w,
-                                  const T_out* __restrict__ b, T_out* __restrict__ out,
-                                  long long count, int n, int k) {
-    const long long i = static_cast<long long>(blockIdx.x) * blockDim.x + threadIdx.x;
-    if (i >= count) {
-        return;
-    }
-    const T_input* row = x + i / n * k;
-    const T_weight* column = w + i % n * k;
-    float sum = 0.0f;
-    for (int l = 0; l < k; ++l) {
-        sum = fmaf(kg::to_float(row[l]), kg::to_float(column[l]), sum);
-    }
-    if (b) {
-        sum += kg::to_float(b[i]);
-    }
-    out[i] = kg::from_float<T_out>(sum);
-}
+using ElementA = T_input;
+using ElementB = T_weight;
+using ElementC = T_bias;
+#include "product.cuh"

@@ -5,73 +5,9 @@ w = contiguous(weight)
 b = contiguous(bias)
 channels, groups, inner = C, group, HxW
 sets = N * groups
-per_group = channels // groups
-lanes = 32 if per_group * inner > 32 else 1
-launch("group_norm", grid=cdiv(sets, 128 // lanes), block=(lanes, 128 // lanes),
-       args=[x, w, b, out0, out1, out2, sets, groups, per_group, inner, f32(eps)])
+y, means, scales = out0, out1, out2
+#include "group_norm.plan"
 @*/
 
-// Sums over the lanes of a slice.
-__device__ float lane_sum(float value) {
-    for (int offset = blockDim.x / 2; offset > 0; offset /= 2) {
-        value += __shfl_xor_sync(0xffffffffu, value, offset);
-    }
-    return value;
-}
-
-// Mean of the elements of a set and 1 / sqrt(var + eps), by all lanes; `at` says where element i
-// is.
-template <class At>
-__device__ void statistics(const T_input* __restrict__ x, const At& at, long long len, float eps,
-                           float& mean, float& var, float& scale) {
-    float sum = 0.0f;
-    for (long long i = threadIdx.x; i < len; i += blockDim.x) {
-        sum += kg::to_float(x[at(i)]);
-    }
-    mean = lane_sum(sum) / static_cast<float>(len);
-    float squares = 0.0f;
-    for (long long i = threadIdx.x; i < len; i += blockDim.x) {
-        const float distance = kg::to_float(x[at(i)]) - mean;
-        squares += distance * distance;
-    }
-    var = lane_sum(squares) / static_cast<float>(len);
-    scale = 1.0f / sqrtf(var + eps);
-}
-
-// A normalised element with weight and bias, where there are some.
-__device__ float weighted(float normal, const T_weight* __restrict__ weight,
-                          const T_bias* __restrict__ bias, long long at) {
-    if (weight != nullptr) {
-        normal *= kg::to_float(weight[at]);
-    }
-    if (bias != nullptr) {
-        normal += kg::to_float(bias[at]);
-    }
-    return normal;
-}
-
-// A set is the neighbouring elements of a group of channels of one sample.
-extern "C" __global__ void group_norm(const T_input* __restrict__ x,
-                                      const T_weight* __restrict__ weight,
-                                      const T_bias* __restrict__ bias, T_out0* __restrict__ out,
-                                      T_out1* __restrict__ means, T_out2* __restrict__ scales,
-                                      long long sets, long long groups, long long per_group,
-                                      long long inner, float eps) {
-    const long long set = static_cast<long long>(blockIdx.x) * blockDim.y + threadIdx.y;
-    if (set >= sets) {
-        return;  // All lanes of the set leave.
-    }
-    const long long len = per_group * inner;
-    const auto at = [=](long long i) { return set * len + i; };
-    float mean, var, scale;
-    statistics(x, at, len, eps, mean, var, scale);
-    for (long long i = threadIdx.x; i < len; i += blockDim.x) {
-        const long long channel = set % groups * per_group + i / inner;
-        const float normal = (kg::to_float(x[at(i)]) - mean) * scale;
-        out[at(i)] = kg::from_float<T_out0>(weighted(normal, weight, bias, channel));
-    }
-    if (threadIdx.x == 0) {
-        means[set] = kg::from_float<T_out1>(mean);
-        scales[set] = kg::from_float<T_out2>(scale);
-    }
-}
+using Statistic = T_out1;
+#include "group_norm.cuh"

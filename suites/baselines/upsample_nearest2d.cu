@@ -1,10 +1,14 @@
-// Baseline of upsample_nearest2d: a thread per output element.
+// Baseline of upsample_nearest2d: a thread per point of the output's planes.
 /*@plan
 x = contiguous(self)
 scale_y = scales_h if scales_h != None and scales_h > 0 else 0.0
 scale_x = scales_w if scales_w != None and scales_w > 0 else 0.0
-launch("upsample_nearest2d", grid=cdiv(out.numel, 256), block=256,
-       args=[x, out, out.numel, x.shape[2], x.shape[3], out.shape[2], out.shape[3], scale_y,
+planes = x.shape[0] * x.shape[1]
+area = out.shape[2] * out.shape[3]
+blocks = cdiv(area, 256)
+# Each thread copies its point of several planes, as many as leave the device full.
+launch("upsample_nearest2d", grid=(blocks, min(planes, 65535, max(1, cdiv(32 * sm_count, max(blocks, 1))))), block=256,
+       args=[x, out, planes, x.shape[2], x.shape[3], out.shape[2], out.shape[3], scale_y,
              scale_x])
 @*/
 
@@ -20,15 +24,20 @@ __device__ int nearest(int at, int extent, int count, double scale) {
 }
 
 extern "C" __global__ void upsample_nearest2d(const T_self* __restrict__ self,
-                                              T_out* __restrict__ out, long long count, int in_y,
+                                              T_out* __restrict__ out, long long planes, int in_y,
                                               int in_x, int out_y, int out_x, double scale_y,
                                               double scale_x) {
-    const long long i = static_cast<long long>(blockIdx.x) * blockDim.x + threadIdx.x;
-    if (i >= count) {
+    const unsigned i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= static_cast<unsigned>(out_x) * out_y) {
         return;
     }
-    const T_self* plane = self + i / out_x / out_y * in_y * in_x;
     const int x = nearest(i % out_x, in_x, out_x, scale_x);
-    const int y = nearest(i / out_x % out_y, in_y, out_y, scale_y);
-    out[i] = plane[y * in_x + x];
+    const int y = nearest(i / out_x, in_y, out_y, scale_y);
+    self += static_cast<long long>(y) * in_x + x;
+    out += i;
+    const long long of_self = static_cast<long long>(in_y) * in_x;
+    const long long of_out = static_cast<long long>(out_y) * out_x;
+    for (long long plane = blockIdx.y; plane < planes; plane += gridDim.y) {
+        out[plane * of_out] = self[plane * of_self];
+    }
 }

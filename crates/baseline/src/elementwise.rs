@@ -62,6 +62,10 @@ const RAW: Types = Types { words: "", convert: None };
 struct Arguments {
     params: Vec<String>,
     values: Vec<String>,
+    /// Lines of the plan that name the input tensors, and the names.
+    inputs: String,
+    names: Vec<String>,
+    packs: String,
     loads: String,
 }
 
@@ -90,6 +94,10 @@ impl Table {
         for word in words(load).chain(words(store)).chain(words(expression)) {
             self.add(word, &mut functions);
         }
+        let of_tensors = |property: &str| {
+            let names = arguments.names.iter().map(|name| format!("{name}.{property}"));
+            names.collect::<Vec<_>>().join(", ")
+        };
         let functions = functions.iter().map(|name| format!("{}\n", self.functions[*name]));
         let result =
             if store.is_empty() { expression.clone() } else { format!("{store}({expression})") };
@@ -98,9 +106,13 @@ impl Table {
             .replace("{{name}}", &op.folder())
             .replace("{{types}}", types.words)
             .replace("{{plan}}", plan)
+            .replace("{{inputs}}", &arguments.inputs)
+            .replace("{{sizes}}", &of_tensors("itemsize"))
+            .replace("{{aligns}}", &of_tensors("align"))
             .replace("{{values}}", &arguments.values.join(", "))
             .replace("{{functions}}", &functions.collect::<String>())
             .replace("{{params}}", &arguments.params.join(", "))
+            .replace("{{packs}}", &arguments.packs)
             .replace("{{loads}}", &arguments.loads)
             .replace("{{result}}", &result)
     }
@@ -125,17 +137,25 @@ fn arguments(op: &OpDef, types: Types, expression: &str, args: Option<&[String]>
             [_] => format!("contiguous({name})"),
             _ => format!("expand({name}, out.shape)"),
         };
-        all.values.push(value);
+        writeln!(all.inputs, "in_{name} = {value}").expect("a string grows");
+        all.values.push(format!("in_{name}"));
+        all.names.push(format!("in_{name}"));
         all.params.push(format!("const T_{name}* __restrict__ in_{name}"));
+        writeln!(
+            all.packs,
+            "        const auto pack_{name} = reinterpret_cast<const Pack<T_{name}>*>(in_{name})[i];"
+        )
+        .expect("a string grows");
         let element = match types.convert {
-            Some([load, _]) => format!("{load}(in_{name}[i])"),
-            None => format!("in_{name}[i]"),
+            Some([load, _]) => format!("{load}(pack_{name}.at[j])"),
+            None => format!("pack_{name}.at[j]"),
         };
         if all.loads.is_empty() && uses("V") {
-            all.loads = format!("        using V = decltype({element});\n");
+            all.loads = format!("            using V = decltype({element});\n");
         }
-        writeln!(all.loads, "        const auto {name} = {element};").expect("a string grows");
+        writeln!(all.loads, "            const auto {name} = {element};").expect("a string grows");
     }
+    all.names.push("out".to_owned());
     all.values.extend(["out".to_owned(), "out.numel".to_owned()]);
     all.params.extend(["T_out* __restrict__ out".to_owned(), "long long n".to_owned()]);
     let numbers = numbers.iter().map(|number| plan_name(&number.name)).filter(|name| uses(name));

@@ -1,7 +1,7 @@
 //! Baselines: implementations that a kernel is timed against.
 //!
 //! The `builtin` baseline is a kernel file per op, judged like any candidate: one of its own in
-//! `suites/baselines`, or an expression in a template (`elementwise`). It is decently written, not
+//! `suites/baselines`, which may share `parts`, or an expression in a template (`elementwise`). It is decently written, not
 //! the fastest kernel there is: a speedup is always shown with the name of its baseline. PyTorch's
 //! implementations run in a process of their own ([`side`], [`python`]), and so do kernels in Python
 //! ([`backend_bench`]).
@@ -12,6 +12,7 @@ pub mod side;
 pub mod torch_code;
 
 mod elementwise;
+mod parts;
 
 use std::path::Path;
 
@@ -34,10 +35,8 @@ static KERNELS: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/../../suites/baselin
 /// Returns the kernel file of the `builtin` baseline for an op; `None` where there is none.
 #[must_use]
 pub fn builtin(op: &str) -> Option<&'static str> {
-    match KERNELS.get_file(format!("{}.cu", op.replace('.', "__"))) {
-        Some(file) => file.contents_utf8(),
-        None => elementwise::kernel(op),
-    }
+    let file = format!("{}.cu", op.replace('.', "__"));
+    parts::kernel(&file).or_else(|| elementwise::kernel(op))
 }
 
 /// A baseline that cannot be had.

@@ -1,0 +1,168 @@
+#include "quads.cuh"
+#include "tiles_tma.cuh"
+
+// Copies [batch, channels, points] to [batch, points, padded], whose further channels are 0.
+template <class T>
+__global__ void __launch_bounds__(256)
+channels_last(const T* __restrict__ from, T* __restrict__ to, int n_batch, int channels, int padded,
+              long long points) {
+    struct alignas(8 * sizeof(T)) Chunk {
+        T at[8];
+    };
+    struct alignas(4 * sizeof(T)) Four {
+        T at[4];
+    };
+    __shared__ T tile[64][66];
+    const long long p0 = static_cast<long long>(blockIdx.x) * 64;
+    const int c0 = blockIdx.y * 64;
+    const T zero = kg::from_float<T>(0.0f);
+    for (int batch = blockIdx.z; batch < n_batch; batch += gridDim.z) {
+        for (int i = threadIdx.x; i < 64 * 16; i += 256) {
+            const int c = i / 16;
+            const int p = i % 16 * 4;
+            const T* row = from + (static_cast<long long>(batch) * channels + c0 + c) * points + p0;
+            if (points % 4 == 0) {
+                Four four = {{zero, zero, zero, zero}};
+                if (c0 + c < channels && p0 + p < points) {
+                    four = *reinterpret_cast<const Four*>(row + p);
+                }
+                for (int j = 0; j < 4; ++j) {
+                    tile[c][p + j] = four.at[j];
+                }
+            } else {
+                for (int j = 0; j < 4; ++j) {
+                    const bool inside = c0 + c < channels && p0 + p + j < points;
+                    tile[c][p + j] = inside ? row[p + j] : zero;
+                }
+            }
+        }
+        __syncthreads();
+        for (int i = threadIdx.x; i < 64 * 8; i += 256) {
+            const int p = i / 8;
+            const int c = i % 8 * 8;
+            if (c0 + c < padded && p0 + p < points) {
+                Chunk chunk;
+                for (int j = 0; j < 8; ++j) {
+                    chunk.at[j] = tile[c + j][p];
+                }
+                T* row = to + (static_cast<long long>(batch) * points + p0 + p) * padded;
+                *reinterpret_cast<Chunk*>(row + c0 + c) = chunk;
+            }
+        }
+        __syncthreads();
+    }
+}
+
+// Takes outputs of a tile: rows are channels, columns are points from the first one on of all images, or of
+// one of them.
+struct Points {
+    const T_out* bias;
+    T_out* out;
+    int channels, points, row0;
+    long long first, end;
+
+    __device__ __forceinline__ T_out value(int row, float sum) const {
+        return kg::from_acc<T_out>(bias ? sum + kg::to_float(bias[row]) : sum);
+    }
+
+    __device__ __forceinline__ T_out* at(int row, long long column) const {
+        return out + (column / points * channels + row) * points + column % points;
+    }
+
+    __device__ __forceinline__ void operator()(int row, int column, const float* sums) const {
+        row += row0;
+        const int lane = threadIdx.x % 4;
+        if (points % 8 != 0) {
+#pragma unroll
+            for (int j = 0; j < 4; ++j) {
+                const long long to = first + column + j * 8 + lane * 2;
+                if (row < channels && to < end) {
+                    *at(row, to) = value(row, sums[j * 4]);
+                }
+                if (row < channels && to + 1 < end) {
+                    *at(row, to + 1) = value(row, sums[j * 4 + 1]);
+                }
+            }
+            return;
+        }
+        const float offset = bias && row < channels ? kg::to_float(bias[row]) : 0.0f;
+        unsigned own[4];
+#pragma unroll
+        for (int j = 0; j < 4; ++j) {
+            own[j] = packed<T_out>(sums[j * 4] + offset, sums[j * 4 + 1] + offset);
+        }
+        // Eight neighbours are of one image.
+        const Sixteen eight = eight_columns(own);
+        const long long to = first + column + lane * 8;
+        if (row < channels && to < end) {
+            *reinterpret_cast<Sixteen*>(at(row, to)) = eight;
+        }
+    }
+};
+
+// k runs over the taps of the filter and, in chunks of 64, over the channels.
+extern "C" __global__ void __launch_bounds__(TILE_THREADS, BLOCKS_PER_SM) convolution_by_boxes(
+    const __grid_constant__ CUtensorMap map_w, const __grid_constant__ CUtensorMap map_x,
+    const T_out* __restrict__ bias, T_out* __restrict__ out, int n_images, int channels, int chunks,
+    int kernel_z, int kernel_y, int kernel_x, int stride_z, int stride_y, int stride_x,
+    int padding_z, int padding_y, int padding_x, int dilation_z, int dilation_y, int dilation_x,
+    int out_z, int out_y, int out_x) {
+    const int tiles_m = (channels + TILE_M - 1) / TILE_M;
+    const int points = out_z * out_y * out_x;
+    const long long columns = static_cast<long long>(points) * n_images;
+    auto input = [&](long long tile) {
+        const int row = tile % tiles_m * TILE_M;
+        const long long column = tile / tiles_m * TILE_N;
+        const int image = column / points;
+        const int point = column % points;
+        const int x = point % out_x * stride_x - padding_x;
+        const int y = point / out_x % out_y * stride_y - padding_y;
+        const int z = point / out_x / out_y * stride_z - padding_z;
+        return [&, row, image, x, y, z](int step, Stage& to, uint64_t* barrier) {
+            const int tap = step / chunks;
+            const int channel = step % chunks * DEPTH;
+            kg::tma_load(to.a, &map_w, barrier, channel, tap, row);
+            const unsigned short tap_x = tap % kernel_x * dilation_x;
+            const unsigned short tap_y = tap / kernel_x % kernel_y * dilation_y;
+#if DIMS == 3
+            const unsigned short tap_z = tap / kernel_x / kernel_y * dilation_z;
+            kg::tma_load_im2col(to.b, &map_x, barrier, channel, x, y, z, image, tap_x, tap_y, tap_z);
+#else
+            kg::tma_load_im2col(to.b, &map_x, barrier, channel, x, y, image, tap_x, tap_y);
+#endif
+        };
+    };
+    auto output = [&](long long tile) {
+        return Points{bias, out, channels, points, static_cast<int>(tile % tiles_m * TILE_M),
+                      tile / tiles_m * TILE_N, columns};
+    };
+    multiply_tiles<true, true>(tiles_m * ((columns + TILE_N - 1) / TILE_N), kernel_z * kernel_y * kernel_x * chunks,
+                               input, output);
+}
+
+// A filter of one tap: the product of the weights and each image as it is.
+extern "C" __global__ void __launch_bounds__(TILE_THREADS, BLOCKS_PER_SM) pointwise_by_boxes(
+    const __grid_constant__ CUtensorMap map_w, const __grid_constant__ CUtensorMap map_x,
+    const T_out* __restrict__ bias, T_out* __restrict__ out, int n_images, int channels, int depth,
+    int points) {
+    const int tiles_m = (channels + TILE_M - 1) / TILE_M;
+    const int tiles_n = (points + TILE_N - 1) / TILE_N;
+    auto input = [&](long long tile) {
+        const int row = tile % tiles_m * TILE_M;
+        const int point = tile / tiles_m % tiles_n * TILE_N;
+        const int image = tile / tiles_m / tiles_n;
+        return [&, row, point, image](int step, Stage& to, uint64_t* barrier) {
+            kg::tma_load(to.a, &map_w, barrier, step * DEPTH, row);
+#pragma unroll
+            for (int x = 0; x < TILE_N; x += 64) {
+                kg::tma_load(to.b + x * DEPTH, &map_x, barrier, point + x, step * DEPTH, image);
+            }
+        };
+    };
+    auto output = [&](long long tile) {
+        const long long image = tile / tiles_m / tiles_n;
+        return Points{bias, out, channels, points, static_cast<int>(tile % tiles_m * TILE_M),
+                      image * points + tile / tiles_m % tiles_n * TILE_N, (image + 1) * points};
+    };
+    multiply_tiles<true, false>(static_cast<long long>(tiles_m) * tiles_n * n_images, (depth + DEPTH - 1) / DEPTH, input, output);
+}

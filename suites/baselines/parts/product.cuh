@@ -1,0 +1,138 @@
+// A tile of the output per block. The batch is split in three, each part with its stride.
+struct Matrices {
+    const ElementA* a;
+    const ElementB* b;
+    long long a_pitch, a_step, b_pitch, b_step;
+    int m, n, k;
+};
+
+// Rows of tiles in groups, so that the tiles in flight share rows and columns in the L2 cache.
+__device__ __forceinline__ int2 tile_of(int block, int m, int n) {
+    constexpr int GROUP = 8;
+    const int tiles_m = (m + TILE_M - 1) / TILE_M;
+    const int tiles_n = (n + TILE_N - 1) / TILE_N;
+    const int first = block / (GROUP * tiles_n) * GROUP;
+    const int height = min(GROUP, tiles_m - first);
+    const int within = block % (GROUP * tiles_n);
+    return {(first + within % height) * TILE_M, within / height * TILE_N};
+}
+
+__device__ __forceinline__ float blend(float alpha, float product, float beta, float addend) {
+    // A factor of 0 leaves its part out, NaN included.
+    float value = alpha == 0.0f ? 0.0f : alpha * product;
+    if (beta != 0.0f) {
+        value = fmaf(beta, addend, value);
+    }
+    return value;
+}
+
+struct alignas(2 * sizeof(T_out)) Pair {
+    T_out x, y;
+};
+
+struct Epilogue {
+    const ElementC* c;
+    T_out* out;
+    long long c_row, c_col;
+    int m, n;
+    float alpha, beta;
+
+    __device__ __forceinline__ float value(int row, int col, float sum) const {
+        if (!c) {
+            return sum;
+        }
+        const float addend = beta == 0.0f ? 0.0f : kg::to_float(c[row * c_row + col * c_col]);
+        return blend(alpha, sum, beta, addend);
+    }
+
+    // Two neighbours of a row, the first in an even column; their addends are read at once where that is aligned.
+    __device__ __forceinline__ float2 values(int row, int col, float x, float y) const {
+        struct alignas(2 * sizeof(ElementC)) Addends {
+            ElementC at[2];
+        };
+        const auto place = reinterpret_cast<unsigned long long>(c) / sizeof(ElementC);
+        if (c && beta != 0.0f && c_col == 1 && (place | c_row) % 2 == 0) {
+            const auto addends = *reinterpret_cast<const Addends*>(c + row * c_row + col);
+            return {blend(alpha, x, beta, kg::to_float(addends.at[0])),
+                    blend(alpha, y, beta, kg::to_float(addends.at[1]))};
+        }
+        return {value(row, col, x), value(row, col + 1, y)};
+    }
+
+    // Two neighbours of a row, in one store where that is aligned.
+    __device__ __forceinline__ void pair(int row, int col, float x, float y) const {
+        if (row >= m || col >= n) {
+            return;
+        }
+        T_out* to = out + static_cast<long long>(row) * n + col;
+        if (n % 2 == 0) {
+            const float2 both = values(row, col, x, y);
+            *reinterpret_cast<Pair*>(to) = {kg::from_float<T_out>(both.x), kg::from_float<T_out>(both.y)};
+            return;
+        }
+        to[0] = kg::from_float<T_out>(value(row, col, x));
+        if (col + 1 < n) {
+            to[1] = kg::from_float<T_out>(value(row, col + 1, y));
+        }
+    }
+};
+
+#if TENSOR_CORES == 2
+#include "product_tma.cuh"
+#else
+#if TENSOR_CORES == 1
+#include "product_mma.cuh"
+#else
+#include "product_f32.cuh"
+#endif
+
+template <bool A_ALONG_K, bool B_ALONG_K, bool WIDE>
+__global__ void __launch_bounds__(N_THREADS, BLOCKS_PER_SM) product(
+    const ElementA* __restrict__ a, const ElementB* __restrict__ b, const ElementC* __restrict__ c,
+    T_out* __restrict__ out, int m, int n, int k, int inner, int middle, int n_batch, long long a0,
+    long long a1, long long a2, long long a_pitch, long long a_step, long long b0, long long b1,
+    long long b2, long long b_pitch, long long b_step, long long c_batch, long long c_row,
+    long long c_col, float alpha, float beta) {
+    const int batch = blockIdx.y + blockIdx.z * 65535;
+    if (batch >= n_batch) {
+        return;
+    }
+    const long long at2 = batch % inner;
+    const long long at1 = batch / inner % middle;
+    const long long at0 = batch / inner / middle;
+    const Matrices of = {a + at0 * a0 + at1 * a1 + at2 * a2, b + at0 * b0 + at1 * b1 + at2 * b2,
+                         a_pitch, a_step, b_pitch, b_step, m, n, k};
+    const Epilogue epilogue = {c ? c + batch * c_batch : c,
+                               out + static_cast<long long>(batch) * m * n, c_row, c_col, m, n,
+                               alpha, beta};
+    const int2 tile = tile_of(blockIdx.x, m, n);
+    product_tile<A_ALONG_K, B_ALONG_K, WIDE>(of, tile.x, tile.y, epilogue);
+}
+#endif
+
+// Products too small to fill a tile: `lanes` threads per element.
+extern "C" __global__ void small_product(const ElementA* __restrict__ a, const ElementB* __restrict__ b,
+        const ElementC* __restrict__ c, T_out* __restrict__ out, int m, int n, int k, int inner, int middle, int n_batch,
+        long long a0, long long a1, long long a2, long long a_row, long long a_col, long long b0, long long b1,
+        long long b2, long long b_row, long long b_col, long long c_batch, long long c_row,
+        long long c_col, float alpha, float beta, int lanes) {
+    const long long thread = static_cast<long long>(blockIdx.x) * blockDim.x + threadIdx.x;
+    const long long element = thread / lanes;
+    const bool inside = element < static_cast<long long>(n_batch) * m * n;
+    const int batch = inside ? element / m / n : 0;
+    const int row = element / n % m;
+    const int col = element % n;
+    a += batch / inner / middle * a0 + batch / inner % middle * a1 + batch % inner * a2 + row * a_row;
+    b += batch / inner / middle * b0 + batch / inner % middle * b1 + batch % inner * b2 + col * b_col;
+    float sum = 0.0f;
+    for (int l = thread % lanes; inside && l < k; l += lanes) {
+        sum = fmaf(kg::to_float(a[l * a_col]), kg::to_float(b[l * b_row]), sum);
+    }
+    for (int offset = lanes / 2; offset > 0; offset /= 2) {
+        sum += __shfl_xor_sync(0xffffffffu, sum, offset);
+    }
+    if (inside && thread % lanes == 0) {
+        const Epilogue epilogue = {c ? c + batch * c_batch : c, out, c_row, c_col, m, n, alpha, beta};
+        out[element] = kg::from_float<T_out>(epilogue.value(row, col, sum));
+    }
+}

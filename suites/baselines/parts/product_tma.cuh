@@ -1,0 +1,55 @@
+#include "tiles_tma.cuh"
+
+// Starts copying a tile: one box if its rows run along k, else one for every 64 columns.
+template <bool ALONG_K, int EXTENT>
+__device__ __forceinline__ void copy_boxes(unsigned short* to, const CUtensorMap* map, uint64_t* barrier,
+                                           int x0, int k0, int batch) {
+    if constexpr (ALONG_K) {
+        kg::tma_load(to, map, barrier, k0, x0, batch);
+    } else {
+#pragma unroll
+        for (int x = 0; x < EXTENT; x += 64) {
+            kg::tma_load(to + x * DEPTH, map, barrier, x0 + x, k0, batch);
+        }
+    }
+}
+
+template <bool A_ALONG_K, bool B_ALONG_K>
+__global__ void __launch_bounds__(TILE_THREADS, BLOCKS_PER_SM)
+product_by_boxes(const __grid_constant__ CUtensorMap map_a, const __grid_constant__ CUtensorMap map_b,
+                 const ElementC* __restrict__ c, T_out* __restrict__ out, int m, int n, int k, int n_batch,
+                 long long c_batch, long long c_row, long long c_col, float alpha, float beta) {
+    const int tiles = (m + TILE_M - 1) / TILE_M * ((n + TILE_N - 1) / TILE_N);
+    auto input = [&](long long at) {
+        const int2 tile = tile_of(at % tiles, m, n);
+        const int batch = at / tiles;
+        return [&, tile, batch](int step, Stage& to, uint64_t* barrier) {
+            copy_boxes<A_ALONG_K, TILE_M>(to.a, &map_a, barrier, tile.x, step * DEPTH, batch);
+            copy_boxes<B_ALONG_K, TILE_N>(to.b, &map_b, barrier, tile.y, step * DEPTH, batch);
+        };
+    };
+    auto output = [&](long long at) {
+        const int2 tile = tile_of(at % tiles, m, n);
+        const int batch = at / tiles;
+        const Epilogue epilogue = {c ? c + batch * c_batch : c, out + static_cast<long long>(batch) * m * n,
+                                   c_row, c_col, m, n, alpha, beta};
+        // Tiles inside of the output are stored without further questions.
+        const bool inside = !c && n % 2 == 0 && tile.x + TILE_M <= m && tile.y + TILE_N <= n;
+        return [=](int row, int column, const float* sums) {
+            row += tile.x;
+            column += tile.y + threadIdx.x % 4 * 2;
+            T_out* to = epilogue.out + static_cast<long long>(row) * n + column;
+#pragma unroll
+            for (int j = 0; j < 4; ++j) {
+                if (inside) {
+                    *reinterpret_cast<Pair*>(to + j * 8) = {kg::from_float<T_out>(sums[j * 4]),
+                                                            kg::from_float<T_out>(sums[j * 4 + 1])};
+                } else {
+                    epilogue.pair(row, column + j * 8, sums[j * 4], sums[j * 4 + 1]);
+                }
+            }
+        };
+    };
+    multiply_tiles<A_ALONG_K, B_ALONG_K>(static_cast<long long>(tiles) * n_batch, (k + DEPTH - 1) / DEPTH,
+                                         input, output);
+}
