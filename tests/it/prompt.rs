@@ -16,7 +16,7 @@ use super::nvrtc::compiler;
 const EXAMPLE: &str = include_str!("../../prompts/examples/row.cu");
 
 /// The examples, each with the definition of its op.
-const EXAMPLES: [(&str, &str, &str); 3] = [
+const EXAMPLES: [(&str, &str, &str); 4] = [
     (
         "damp",
         include_str!("../../prompts/examples/elementwise.toml"),
@@ -31,6 +31,11 @@ const EXAMPLES: [(&str, &str, &str); 3] = [
         "mm_relu",
         include_str!("../../prompts/examples/tile.toml"),
         include_str!("../../prompts/examples/tile.cu"),
+    ),
+    (
+        "mm_relu",
+        include_str!("../../prompts/examples/wgmma.toml"),
+        include_str!("../../prompts/examples/wgmma.cu"),
     ),
 ];
 
@@ -186,6 +191,7 @@ fn an_example_that_were_wrong_would_be_found() {
         ("if (tail < n)", "if (tail < n - 1)"),
         ("total / static_cast<float>(cols)", "total / static_cast<float>(cols + 1)"),
         ("sum[i][j] < 0.0f ? 0.0f : sum[i][j]", "sum[i][j]"),
+        ("kg::wgmma_advance(b, l * 128)", "kg::wgmma_advance(b, l * 64)"),
     ]) {
         let broken = kernel.replace(right, wrong);
         assert_ne!(broken, kernel, "{name}");

@@ -93,8 +93,9 @@ impl Detail {
         if !self.notes {
             left_out.push("the notes about this kind of op and this device".to_owned());
         }
-        let n_examples =
-            examples::names(view::principal(context.op)).len().saturating_sub(self.examples);
+        let n_examples = examples::names(view::principal(context.op), context.target)
+            .len()
+            .saturating_sub(self.examples);
         if 0 < n_examples {
             left_out.push(counted(n_examples, "worked example"));
         }

@@ -3,12 +3,14 @@
 use serde::Serialize;
 
 use kgen_ops::op::OpFamily;
+use kgen_record::Target;
 
 /// Names of the examples with their embedded texts.
-pub(super) const EXAMPLES: [(&str, &str); 3] = [
+pub(super) const EXAMPLES: [(&str, &str); 4] = [
     ("elementwise", include_str!("../../../prompts/examples/elementwise.cu")),
     ("row", include_str!("../../../prompts/examples/row.cu")),
     ("tile", include_str!("../../../prompts/examples/tile.cu")),
+    ("wgmma", include_str!("../../../prompts/examples/wgmma.cu")),
 ];
 
 /// An example as templates see it.
@@ -19,13 +21,14 @@ pub(super) struct ExampleView {
     source: String,
 }
 
-/// Returns the names of the examples that help most with a family, the first one first.
-pub(super) const fn names(family: OpFamily) -> &'static [&'static str] {
+/// Returns the names of the examples that help most with a family on a device, the first one first.
+pub(super) const fn names(family: OpFamily, target: &Target) -> &'static [&'static str] {
     use OpFamily as F;
     match family {
         F::Elementwise | F::Movement | F::Index => &["elementwise"],
         F::Reduction | F::Norm | F::Softmax | F::Scan | F::Sort => &["row"],
         F::Loss | F::Quantize | F::Pool | F::General => &["row", "elementwise"],
+        F::Contraction if target.cc_major == 9 => &["tile", "wgmma"],
         F::Contraction | F::Convolution => &["tile"],
         F::Attention => &["tile", "row"],
     }
@@ -37,6 +40,9 @@ fn about(name: &str) -> &'static str {
             "for an op `damp(Tensor self, Tensor other) -> Tensor` that computes \
              self * exp(-|other|) on tensors of one shape"
         }
+        "wgmma" => {
+            "for the same op in f16 and bf16, by TMA and wgmma, for factors that tensor maps take"
+        }
         "row" => "for an op `center(Tensor self) -> Tensor` that subtracts each row's mean",
         _ => {
             "for an op `mm_relu(Tensor self, Tensor mat2) -> Tensor` that computes \
@@ -46,8 +52,13 @@ fn about(name: &str) -> &'static str {
 }
 
 /// Returns the first `n` examples for a family from the loaded texts.
-pub(super) fn view(family: OpFamily, n: usize, texts: &[(String, String)]) -> Vec<ExampleView> {
-    let names = names(family).iter().take(n);
+pub(super) fn view(
+    family: OpFamily,
+    target: &Target,
+    n: usize,
+    texts: &[(String, String)],
+) -> Vec<ExampleView> {
+    let names = names(family, target).iter().take(n);
     let views = names.filter_map(|name| {
         let (_, text) = texts.iter().find(|(known, _)| known == name)?;
         let source = super::text::fence("cuda", text);

@@ -140,7 +140,7 @@ pub(super) fn view(
         builtins: builtins(|builtin| !builtin.is_library()),
         arithmetic: arithmetic(),
         libraries: if context.libraries { builtins(Builtin::is_library) } else { Vec::new() },
-        examples: examples::view(principal(context.op), detail.examples, examples),
+        examples: examples::view(principal(context.op), context.target, detail.examples, examples),
         notes: NotesView::default(),
         feedback: FeedbackKind::ALL.map(|kind| (kind.name(), context.feedback.has(kind))).into(),
         history: history::view(context, situation, detail.rows),
