@@ -396,6 +396,21 @@ fn a_folder_whose_run_was_never_written_is_used_again() {
 }
 
 #[test]
+fn the_later_of_two_runs_of_one_second_is_the_latest() {
+    let root = tempfile::tempdir().unwrap();
+    let made = |id: &str| {
+        let now = |id| {
+            let device = DeviceInfo::new("emu", Target::h100_class());
+            RunInfo::new(id, "smoke", vec!["relu".to_owned()], device)
+        };
+        RunStore::create(root.path(), Some(id.parse().unwrap()), now).unwrap()
+    };
+    made("zebra");
+    let second = made("aardvark");
+    assert_eq!(latest_run(root.path()).unwrap().as_deref(), Some(second.run().dir()));
+}
+
+#[test]
 fn runs_are_found_by_id_path_and_near_miss() {
     let root = tempfile::tempdir().unwrap();
     let first = RunStore::create(root.path(), None, info).unwrap();

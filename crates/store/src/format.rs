@@ -71,7 +71,7 @@ impl RunInfo {
             run_id,
             kgen_version: env!("CARGO_PKG_VERSION").to_owned(),
             command: Vec::new(),
-            created_at: jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
+            created_at: jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%S%.6fZ").to_string(),
             suite: suite.to_owned(),
             ops,
             definition: None,
