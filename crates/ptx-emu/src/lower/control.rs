@@ -42,7 +42,7 @@ impl<'a> Builder<'a, '_> {
     #[expect(clippy::unnecessary_wraps, reason = "the table asks for this signature")]
     pub(super) fn fence(&mut self, _: &Instruction<'a>, m: &Modifiers<'_>) -> Lowered<()> {
         self.program.fences = true;
-        // What is acquired comes with the read before it, and nothing is made known.
+        // An acquire takes effect with the read before it, and publishes nothing.
         self.push(if m.has("acquire") { Op::Nop } else { Op::Fence });
         Ok(())
     }

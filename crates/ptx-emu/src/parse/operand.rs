@@ -60,7 +60,7 @@ impl<'a> Parser<'a> {
         Some(value)
     }
 
-    /// What is added to a name: nothing, or a sum that starts with its sign.
+    /// The term behind a name: nothing, or a sum that starts with its sign.
     pub(super) fn offset(&mut self) -> Result<i64> {
         let mut sum = 0_i64;
         loop {

@@ -237,7 +237,7 @@ fn every_form_computes_what_a_gpu_computes() {
             None => format!("{:016x}", hash(bytes)),
         };
         if let Err(error) = ended {
-            // What the assembler refused need not be known.
+            // Forms that the assembler refuses need not be known.
             if golden.starts_with('-') {
                 continue;
             }

@@ -52,7 +52,7 @@ pub(super) fn numbers(
     let values = values.ok_or_else(|| {
         Problem::new(expr.start, format!("`{name}` is an integer or a list of integers"))
     })?;
-    // What no rule of a map takes, and arithmetic below need not think of.
+    // Beyond every rule of a map, and far from overflow in the arithmetic below.
     let most = 1 << 40;
     if let Some(wrong) = values.iter().find(|value| !(least..=most).contains(*value)) {
         let message = format!("`{name}` has {wrong}; {least} to {most} are possible");

@@ -5,7 +5,7 @@
 
 use super::pattern::{Element, Pattern};
 
-/// Modifiers of which an opcode may have several, told apart by their order.
+/// Modifiers of which an opcode may have several, which differ by their order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Class {
     /// Of result, sources, factors.
