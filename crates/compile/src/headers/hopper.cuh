@@ -156,7 +156,8 @@ KG_FN void tma_prefetch(const CUtensorMap* map) {
 #define KG_TX ".shared::cluster.global" KG_MODE ".mbarrier::complete_tx::bytes"
 #define KG_MODE
 #define KG_ARGS "r"(smem_address(smem)), "l"(reinterpret_cast<uint64_t>(map)), "r"(smem_address(bar))
-// Loads of a box, into this block or into those of the cluster whose bits are set, and its store.
+// Loads of a box, into this block or into those of the cluster whose bits are set, and its store. The innermost
+// coordinate is a multiple of 16 bytes. A store writes the 16 bytes whole in which a row of the tensor ends.
 #define KG_TMA(DIM, PARAMS, NUMBERS, MASK, ...)                                                        \
   KG_FN void tma_load(void* smem, const CUtensorMap* map, uint64_t* bar, PARAMS) {                     \
     asm volatile("cp.async.bulk.tensor." DIM KG_TX " [%0], [%1, {" NUMBERS "}], [%2];"                 \
