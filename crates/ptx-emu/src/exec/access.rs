@@ -107,9 +107,14 @@ pub(super) fn first(mask: u32) -> usize {
     mask.trailing_zeros() as usize & 31
 }
 
+/// The lanes of `mask`, lowest first.
+pub(super) fn each_lane(mask: u32) -> impl Iterator<Item = usize> + Clone {
+    (0..32).filter(move |i| (mask >> i) & 1 == 1)
+}
+
 /// The lanes of `mask` for which `test` holds.
 pub(super) fn lanes(mask: u32, test: impl Fn(usize) -> bool) -> u32 {
-    (0..32).filter(|&i| (mask >> i) & 1 == 1 && test(i)).fold(0, |m, i| m | 1 << i)
+    each_lane(mask).filter(|&i| test(i)).fold(0, |m, i| m | 1 << i)
 }
 
 /// Calls `f` with the lanes of `mask` split by `key`, lowest lane first.

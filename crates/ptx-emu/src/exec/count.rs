@@ -2,7 +2,7 @@
 
 use super::{
     Machine,
-    access::Home,
+    access::{Home, each_lane},
     transfer::{Action, Places},
 };
 use crate::{
@@ -50,7 +50,7 @@ impl Count {
         mask: u32,
     ) {
         let bytes = action.bytes();
-        let lanes = || (0..32).filter(|i| (mask >> i) & 1 == 1).map(|i| places.at[i]);
+        let lanes = || each_lane(mask).map(|i| places.at[i]);
         if let Action::Atomic(_) = action {
             let mut at: Vec<u64> = lanes().collect();
             let n = at.len();

@@ -2,7 +2,7 @@
 
 use super::{
     Machine,
-    access::Registers,
+    access::{Registers, each_lane},
     simple::put_p,
     warp::{Group, Wait, Warp, put_d, put_w},
 };
@@ -121,7 +121,7 @@ fn scatter(
             }
         }
         WarpSyncKind::Redux(f, to, _) => {
-            let taking_part = (0..32).filter(|i| (members >> i) & 1 == 1);
+            let taking_part = each_lane(members);
             let total = taking_part.map(|i| input.w[i]).reduce(f).unwrap_or(0);
             put_w(&mut regs.rows.w[to as usize], &[total; 32], lanes);
         }

@@ -1,8 +1,11 @@
 //! Where tensor maps lie, and changes to them by kernels.
 
 use super::{
-    super::{Machine, access::Registers},
-    Issue, Payload, addresses, each, lane_value,
+    super::{
+        Machine,
+        access::{Registers, each_lane},
+    },
+    Issue, Payload, addresses, lane_value,
 };
 use crate::{
     finding::FindingKind,
@@ -76,7 +79,7 @@ impl Machine<'_> {
         mask: u32,
     ) -> Result<(), LaunchError> {
         let at = addresses(&op.map, regs);
-        for lane in each(mask) {
+        for lane in each_lane(mask) {
             let issue = Issue { pc, lane };
             let value = lane_value(op.value, regs, lane);
             let Some((shared, offset)) = self.writable_map(&op.map, at[lane], regs, issue) else {
@@ -108,7 +111,7 @@ impl Machine<'_> {
         mask: u32,
     ) {
         let (to, from) = (addresses(to, regs), addresses(from, regs));
-        let Some(lane) = each(mask).next() else { return };
+        let Some(lane) = each_lane(mask).next() else { return };
         let issue = Issue { pc, lane };
         let place = self.shared_place(from[lane], BYTES as u64, 128, false, regs, issue);
         let Some(place) = place else { return };

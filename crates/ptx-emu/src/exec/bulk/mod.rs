@@ -13,7 +13,7 @@ pub(super) use self::memory::Issue;
 use self::memory::{Payload, Place};
 use super::{
     Machine,
-    access::{Registers, addresses},
+    access::{Registers, addresses, each_lane},
     cluster::Step,
     fault::Target,
     sanitize::races::Ranges,
@@ -63,11 +63,6 @@ impl Engine {
 /// Most copies out of shared memory that are kept until a wait.
 const MAX_SOURCES: usize = 4096;
 
-/// The lanes of a mask.
-fn each(mask: u32) -> impl Iterator<Item = usize> {
-    (0..32).filter(move |i| (mask >> i) & 1 == 1)
-}
-
 impl Machine<'_> {
     pub(super) fn bulk_op(
         &mut self,
@@ -85,7 +80,7 @@ impl Machine<'_> {
             BulkOp::Replace(op) => self.replace(op, regs, pc, mask)?,
             BulkOp::CopyMap(to, from) => self.copy_map(to, from, regs, pc, mask),
             BulkOp::Commit => {
-                for lane in each(mask) {
+                for lane in each_lane(mask) {
                     regs.engine.commits[lane] += 1;
                 }
             }
@@ -194,7 +189,7 @@ impl Machine<'_> {
         let (to, from) = (addresses(&copy.to, regs), addresses(&copy.from, regs));
         let bars = copy.bar.map(|bar| addresses(&bar, regs));
         self.progress.touched = true;
-        for lane in each(mask) {
+        for lane in each_lane(mask) {
             let issue = Issue { pc, lane };
             let bytes = regs.rows.w[copy.bytes as usize][lane];
             if !bytes.is_multiple_of(16) {
@@ -281,7 +276,7 @@ impl Machine<'_> {
         let (to, bars) = (addresses(&copy.to, regs), addresses(&copy.bar, regs));
         let bytes = copy.bytes as usize * copy.values.len();
         self.progress.touched = true;
-        for lane in each(mask) {
+        for lane in each_lane(mask) {
             let issue = Issue { pc, lane };
             let values = copy.values.iter().map(|reg| value_of(*reg, regs, lane, copy.bytes));
             let data = values.flat_map(|v| v.to_le_bytes().into_iter().take(copy.bytes as usize));

@@ -1,8 +1,11 @@
 //! `cp.async.bulk.tensor`: copies of parts of a tensor that a tensor map describes.
 
 use super::{
-    super::{Machine, access::Registers},
-    Issue, addresses, each,
+    super::{
+        Machine,
+        access::{Registers, each_lane},
+    },
+    Issue, addresses,
     memory::Payload,
     optional, range_of, signed, tile,
 };
@@ -26,7 +29,7 @@ impl Machine<'_> {
         let shared = optional(copy.shared, regs);
         let bars = optional(copy.bar, regs);
         self.progress.touched = true;
-        for lane in each(mask) {
+        for lane in each_lane(mask) {
             let issue = Issue { pc, lane };
             let map = self.tensor_map(copy.map.place, maps[lane], regs, issue)?;
             self.check_use(copy, &map, regs, issue)?;

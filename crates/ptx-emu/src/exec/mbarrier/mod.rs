@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use self::state::Mbarrier;
 use super::{
     Machine, Shared,
-    access::{Registers, addresses},
+    access::{Registers, addresses, each_lane},
     cluster::{Holder, Step},
     simple::put_p,
     warp::{Group, Wait, Warp, put_d},
@@ -117,7 +117,7 @@ impl Machine<'_> {
             MbarrierKind::Wait(..) | MbarrierKind::Arrive(_) | MbarrierKind::Complete(_)
         );
         let (mut done, mut states, mut phases) = (0, [0; 32], [None; 32]);
-        for lane in (0..32).filter(|i| (mask >> i) & 1 == 1) {
+        for lane in each_lane(mask) {
             match self.on_mbarrier(kind, address.place, at[lane], regs, lane) {
                 Ok(outcome) => {
                     done |= u32::from(outcome.over) << lane;
@@ -181,7 +181,7 @@ impl Machine<'_> {
             ArriveOp { state: None, count: None, expect: None, drop: false, incomplete: false };
         let kind = MbarrierKind::Arrive(arrive);
         let mut phases = [None; 32];
-        for lane in (0..32).filter(|i| (lanes >> i) & 1 == 1) {
+        for lane in each_lane(lanes) {
             match self.on_mbarrier(kind, place, at[lane], regs, lane) {
                 Ok(outcome) => phases[lane] = outcome.phase,
                 Err(why) => {

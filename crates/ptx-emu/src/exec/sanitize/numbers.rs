@@ -2,7 +2,11 @@
 
 use crate::{
     alu::simd::Task,
-    exec::{Machine, access::Registers, fault::Target},
+    exec::{
+        Machine,
+        access::{Registers, each_lane},
+        fault::Target,
+    },
     finding::{FindingKind, Severity},
     op::{D, Op, Reg, Use, visit},
     report::LaunchError,
@@ -187,7 +191,7 @@ impl Machine<'_> {
             }
         });
         let result = regs.row(to);
-        for lane in (0..32).filter(|i| (mask >> i) & 1 == 1) {
+        for lane in each_lane(mask) {
             let Some(value) = formats.result.odd(result[lane]) else { continue };
             let wanted = if value.is_nan() {
                 self.observers.numbers.nan

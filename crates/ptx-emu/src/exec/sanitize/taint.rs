@@ -10,7 +10,7 @@ use std::collections::HashMap;
 
 use super::super::{
     Machine,
-    access::{Home, Refusal, Registers, first},
+    access::{Home, Refusal, Registers, each_lane, first},
     fault::Target,
     sync::shuffle_source,
     transfer::{Action, Places},
@@ -371,12 +371,12 @@ impl Machine<'_> {
                 continue;
             }
             let origin = self.origin_of(mark, regs, self.pc, mask);
-            for lane in (0..32).filter(|i| (lanes >> i) & 1 == 1) {
+            for lane in each_lane(lanes) {
                 let at = places.at[lane] + (element * bytes) as u64;
                 self.origins_at(home, regs).insert(at, origin);
             }
             if let Some(flags) = self.flags(home, regs) {
-                for lane in (0..32).filter(|i| (lanes >> i) & 1 == 1) {
+                for lane in each_lane(lanes) {
                     let at = places.at[lane] as usize + element * bytes;
                     flags[at..at + bytes].iter_mut().for_each(|f| *f &= !INITIALISED);
                 }
@@ -401,7 +401,7 @@ impl Machine<'_> {
             let Some(reg) = reg else { continue };
             let mut lanes = 0;
             if let (true, Some(flags)) = (dirty != 0, self.flags(home, regs)) {
-                for lane in (0..32).filter(|i| (dirty >> i) & 1 == 1) {
+                for lane in each_lane(dirty) {
                     let at = places.at[lane] as usize + element * bytes;
                     let defined = flags[at..at + bytes].iter().all(|f| f & INITIALISED != 0);
                     lanes |= u32::from(!defined) << lane;

@@ -9,7 +9,7 @@ use super::{
 use crate::{
     exec::{
         Machine,
-        access::{Home, Refusal, Registers, first},
+        access::{Home, Refusal, Registers, each_lane, first},
         transfer::{Action, Places, value_of},
     },
     finding::{Finding, FindingKind, Other},
@@ -266,7 +266,7 @@ impl Machine<'_> {
         let block = self.block.index;
         let several = self.context.launch.grid.iter().any(|n| *n > 1);
         let Some(races) = &mut self.sanitizer.races else { return };
-        for lane in (0..32).filter(|i| (mask >> i) & 1 == 1) {
+        for lane in each_lane(mask) {
             // Shared addresses mean another place in every block.
             let address = addresses[lane];
             let key = if address >> 40 == 0 { address | block << 32 } else { address };

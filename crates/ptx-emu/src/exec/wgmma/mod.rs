@@ -13,7 +13,7 @@ use self::{layout::Layout, product::ROWS, reads::Read, sums::Chain};
 pub(super) use self::{product::Scratch, reads::Warpgroups};
 use super::{
     Machine,
-    access::{Refusal, Registers},
+    access::{Refusal, Registers, each_lane},
     bulk::Issue,
     cluster::Step,
     fault::Target,
@@ -421,7 +421,7 @@ fn undefined_rows(list: &[u32], regs: &mut Registers<'_>) -> u32 {
     let mut rows = 0;
     for (n, r) in list.iter().enumerate() {
         let lanes = regs.taint.of(base, Reg::W(*r)).lanes;
-        for lane in (0..32).filter(|i| (lanes >> i) & 1 == 1) {
+        for lane in each_lane(lanes) {
             rows |= 1 << (lane / 4 + 8 * (n % 2));
         }
     }
