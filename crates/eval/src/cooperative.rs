@@ -1,9 +1,9 @@
 //! Whether the blocks of a cooperative launch fit the device at once.
 
-use kgen_measure::occupancy::{self, Occupancy};
+use kgen_measure::occupancy::Occupancy;
 use kgen_record::{Finding, Resources, Step, Target};
 
-use super::static_facts::multiprocessor;
+use super::static_facts::{blocks, multiprocessor, needs};
 
 /// Refuses a cooperative launch with more blocks than the device runs at once, as far as that is known.
 ///
@@ -17,15 +17,10 @@ pub(super) fn check(
     if !attributes.cooperative {
         return Ok(());
     }
-    let shared_bytes = compiled.smem_bytes.saturating_add(*smem);
-    let needs = occupancy::Resources {
-        block_threads: block.iter().product(),
-        registers: compiled.registers,
-        shared_bytes,
-    };
+    let needs = needs(compiled, *block, *smem);
     let occupancy = multiprocessor(target).and_then(|sm| Occupancy::of(&sm, &needs));
     let Some(occupancy) = occupancy else { return Ok(()) };
-    let blocks: u64 = grid.iter().map(|n| u64::from(*n)).product();
+    let blocks = blocks(*grid);
     let resident = u64::from(occupancy.blocks_per_sm) * u64::from(target.sm_count);
     if blocks <= resident {
         return Ok(());
@@ -33,12 +28,13 @@ pub(super) fn check(
     let mut finding = Finding::new(format!(
         "kernel `{kernel}` is launched cooperatively with {blocks} blocks, which must all run at once: \
          the device runs {resident}, {} on each of its {} multiprocessors (limited by {}: {} threads, {} \
-         registers per thread, {shared_bytes} bytes of shared memory)",
+         registers per thread, {} bytes of shared memory)",
         occupancy.blocks_per_sm,
         target.sm_count,
         occupancy.limiter.name(),
         needs.block_threads,
         needs.registers,
+        needs.shared_bytes,
     ));
     finding.hint = Some("loop in the kernel: `grid=min(.., sm_count)`".to_owned());
     Err(Box::new(finding))

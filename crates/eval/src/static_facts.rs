@@ -120,19 +120,24 @@ fn facts(
     block: [u32; 3],
     dynamic: u32,
 ) -> LaunchFacts {
-    let smem_bytes = compiled.smem_bytes.saturating_add(dynamic);
-    let needs = occupancy::Resources {
-        block_threads: block.iter().product(),
-        registers: compiled.registers,
-        shared_bytes: smem_bytes,
-    };
+    let needs = needs(compiled, block, dynamic);
+    let smem_bytes = needs.shared_bytes;
     let occupancy = sm.and_then(|sm| Occupancy::of(sm, &needs));
     let waves = sm.zip(occupancy).and_then(|(sm, fits)| fits.waves(sm, blocks(grid)));
     let registers = compiled.registers;
     LaunchFacts { args: String::new(), grid, block, registers, smem_bytes, occupancy, waves }
 }
 
-fn blocks(grid: [u32; 3]) -> u64 {
+/// Returns the needs of a block of a launch; `dynamic`: bytes of dynamic shared memory.
+pub(super) fn needs(compiled: &Resources, block: [u32; 3], dynamic: u32) -> occupancy::Resources {
+    occupancy::Resources {
+        block_threads: block.iter().product(),
+        registers: compiled.registers,
+        shared_bytes: compiled.smem_bytes.saturating_add(dynamic),
+    }
+}
+
+pub(super) fn blocks(grid: [u32; 3]) -> u64 {
     grid.iter().map(|&n| u64::from(n)).product()
 }
 
