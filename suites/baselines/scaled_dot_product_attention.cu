@@ -93,11 +93,7 @@ using Mask = bool;
 constexpr float LOG2E = 1.4426950408889634f;
 
 #if KIND == 2 || KIND == 3
-__device__ __forceinline__ unsigned pack(float x, float y) {
-    const T_query low = kg::from_float<T_query>(x);
-    const T_query high = kg::from_float<T_query>(y);
-    return __builtin_bit_cast(unsigned short, low) | __builtin_bit_cast(unsigned short, high) << 16;
-}
+#include "packed.cuh"
 #endif
 
 __device__ __forceinline__ float exp2_of(float x) {

@@ -122,7 +122,7 @@ __global__ void __launch_bounds__(N_THREADS) attention(ARGUMENTS) {
 #pragma unroll
             for (int p = 0; p < 4; ++p) {
                 const float* s = &score[k / 8 + p / 2][p % 2 * 2];
-                a[p] = pack(s[0], s[1]);
+                a[p] = packed<T_query>(s[0], s[1]);
             }
 #pragma unroll
             for (int j = 0; j < PIECES_N; j += 2) {

@@ -156,7 +156,7 @@ extern "C" __global__ void __launch_bounds__(384, 1) attention_by_boxes(
         for (int k = 0; k < KEYS / 16; ++k) {
 #pragma unroll
             for (int p = 0; p < 4; ++p) {
-                weight[k][p] = pack(score[k * 8 + p * 2], score[k * 8 + p * 2 + 1]);
+                weight[k][p] = packed<T_query>(score[k * 8 + p * 2], score[k * 8 + p * 2 + 1]);
             }
         }
     };
@@ -173,6 +173,8 @@ extern "C" __global__ void __launch_bounds__(384, 1) attention_by_boxes(
     };
 
     kg::mbarrier_wait(&full_q, 0);
+    // There always is a step, but without the conditions the compiler orders the rest worse: with a depth of
+    // 64 an H200 takes 477 us instead of 417.
     if (steps > 0) {
         multiply_keys(0);
         kg::wgmma_wait<0>();
@@ -217,7 +219,7 @@ extern "C" __global__ void __launch_bounds__(384, 1) attention_by_boxes(
             const int column = j * 8 + lane % 4 * 2;
             if (q < queries && column < width) {
                 *reinterpret_cast<unsigned*>(to + column) =
-                    pack(sum[j * 4 + h * 2] * share, sum[j * 4 + h * 2 + 1] * share);
+                    packed<T_query>(sum[j * 4 + h * 2] * share, sum[j * 4 + h * 2 + 1] * share);
             }
         }
     }

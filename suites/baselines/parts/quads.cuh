@@ -1,15 +1,10 @@
+#include "packed.cuh"
+
 // Tensor cores leave their sums in quads of lanes: of 32 columns a lane has two of every eight. These functions
 // exchange them, so that lane i of a quad has the eight columns from 8 * i on, in a type of 16 bits.
 struct alignas(16) Sixteen {
     unsigned pairs[4];
 };
-
-template <class T>
-__device__ __forceinline__ unsigned packed(float x, float y) {
-    const T low = kg::from_float<T>(x);
-    const T high = kg::from_float<T>(y);
-    return __builtin_bit_cast(unsigned short, low) | __builtin_bit_cast(unsigned short, high) << 16;
-}
 
 // All lanes of a warp call it.
 __device__ __forceinline__ Sixteen eight_columns(const unsigned (&own)[4]) {

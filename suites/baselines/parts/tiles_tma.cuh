@@ -15,7 +15,7 @@ struct alignas(1024) Stage {
     unsigned short b[TILE_N * DEPTH];
 };
 
-// `input(tile)` is a function (step, stage, barrier) that starts the copies of a step along k;
+// There is a step at least. `input(tile)` is a function (step, stage, barrier) that starts the copies of a step along k;
 // `output(tile)` one of (row, column, sums) that takes 32 columns of a row, two of every eight, four sums apart.
 template <bool A_ALONG_K, bool B_ALONG_K, class Input, class Output>
 __device__ __forceinline__ void multiply_tiles(long long n_tiles, int steps, Input input, Output output) {
@@ -82,9 +82,7 @@ __device__ __forceinline__ void multiply_tiles(long long n_tiles, int steps, Inp
         }
         kg::wgmma_wait<0>();
         kg::wgmma_hold(sum);
-        if (steps > 0) {
-            release((turn - 1) % STAGES);
-        }
+        release((turn - 1) % STAGES);
         const auto store = output(tile);
 #pragma unroll
         for (int j = 0; j < TILE_N / 8; j += 4) {
