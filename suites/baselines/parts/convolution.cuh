@@ -1,6 +1,9 @@
 #if KIND == 1
 #include "convolution_tma.cuh"
 #else
+#include "convolution_implicit.cuh"
+#include "convolution_rows.cuh"
+
 // One number per spatial dimension; a dimension that the op lacks has extent 1.
 struct Triple {
     int z, y, x;

@@ -1,4 +1,4 @@
-#include "quads.cuh"
+#include "convolution_points.cuh"
 #include "tiles_tma.cuh"
 
 // Copies [batch, channels, points] to [batch, points, padded], whose further channels are 0.
@@ -53,53 +53,6 @@ channels_last(const T* __restrict__ from, T* __restrict__ to, int n_batch, int c
     }
 }
 
-// Takes outputs of a tile: rows are channels, columns are points from the first one on of all images, or of
-// one of them.
-struct Points {
-    const T_out* bias;
-    T_out* out;
-    int channels, points, row0;
-    long long first, end;
-
-    __device__ __forceinline__ T_out value(int row, float sum) const {
-        return kg::from_acc<T_out>(bias ? sum + kg::to_float(bias[row]) : sum);
-    }
-
-    __device__ __forceinline__ T_out* at(int row, long long column) const {
-        return out + (column / points * channels + row) * points + column % points;
-    }
-
-    __device__ __forceinline__ void operator()(int row, int column, const float* sums) const {
-        row += row0;
-        const int lane = threadIdx.x % 4;
-        if (points % 8 != 0) {
-#pragma unroll
-            for (int j = 0; j < 4; ++j) {
-                const long long to = first + column + j * 8 + lane * 2;
-                if (row < channels && to < end) {
-                    *at(row, to) = value(row, sums[j * 4]);
-                }
-                if (row < channels && to + 1 < end) {
-                    *at(row, to + 1) = value(row, sums[j * 4 + 1]);
-                }
-            }
-            return;
-        }
-        const float offset = bias && row < channels ? kg::to_float(bias[row]) : 0.0f;
-        unsigned own[4];
-#pragma unroll
-        for (int j = 0; j < 4; ++j) {
-            own[j] = packed<T_out>(sums[j * 4] + offset, sums[j * 4 + 1] + offset);
-        }
-        // Eight neighbours are of one image.
-        const Sixteen eight = eight_columns(own);
-        const long long to = first + column + lane * 8;
-        if (row < channels && to < end) {
-            *reinterpret_cast<Sixteen*>(at(row, to)) = eight;
-        }
-    }
-};
-
 // k runs over the taps of the filter and, in chunks of 64, over the channels.
 extern "C" __global__ void __launch_bounds__(TILE_THREADS, BLOCKS_PER_SM) convolution_by_boxes(
     const __grid_constant__ CUtensorMap map_w, const __grid_constant__ CUtensorMap map_x,
@@ -133,7 +86,7 @@ extern "C" __global__ void __launch_bounds__(TILE_THREADS, BLOCKS_PER_SM) convol
         };
     };
     auto output = [&](long long tile) {
-        return Points{bias, out, channels, points, static_cast<int>(tile % tiles_m * TILE_M),
+        return Points{bias, out, channels, points, channels, static_cast<int>(tile % tiles_m * TILE_M),
                       tile / tiles_m * TILE_N, columns};
     };
     multiply_tiles<true, true>(tiles_m * ((columns + TILE_N - 1) / TILE_N), kernel_z * kernel_y * kernel_x * chunks,
@@ -161,7 +114,7 @@ extern "C" __global__ void __launch_bounds__(TILE_THREADS, BLOCKS_PER_SM) pointw
     };
     auto output = [&](long long tile) {
         const long long image = tile / tiles_m / tiles_n;
-        return Points{bias, out, channels, points, static_cast<int>(tile % tiles_m * TILE_M),
+        return Points{bias, out, channels, points, channels, static_cast<int>(tile % tiles_m * TILE_M),
                       image * points + tile / tiles_m % tiles_n * TILE_N, (image + 1) * points};
     };
     multiply_tiles<true, false>(static_cast<long long>(tiles_m) * tiles_n * n_images, (depth + DEPTH - 1) / DEPTH, input, output);

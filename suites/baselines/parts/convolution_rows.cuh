@@ -1,0 +1,117 @@
+// Convolutions of few channels per group. A thread has points of OUTS channels that lie below each other in ROWS
+// rows, so that it reads what their windows share once; neighbouring threads have neighbouring columns.
+// Rows of the input are counted from a window's first.
+template <int KERNEL, int STRIDE, int ROWS>
+struct Reach {
+    static constexpr int EXTENT = (ROWS - 1) * STRIDE + KERNEL;
+
+    // The row of the filter by which a row of the input reaches one of the output, or -1.
+    __device__ static constexpr int tap(int in, int out) {
+        const int from_first = in - out * STRIDE;
+        return from_first >= 0 && from_first < KERNEL ? from_first : -1;
+    }
+};
+
+// `sides` blocks share the channels of a group.
+// A KERNEL of 0 is any, whose distance in y is that of the argument; others have 1.
+template <int KERNEL, int STRIDE, int OUTS, int ROWS>
+__global__ void __launch_bounds__(128, 4) rows_of_groups(
+    const T_input* __restrict__ input, const T_weight* __restrict__ weight, const T_out* __restrict__ bias,
+    T_out* __restrict__ out, int images, int groups, int depth, int per_group, int sides,
+    int in_z, int in_y, int in_x, int kernel_z, int kernel_y, int kernel_x,
+    int stride_z, int stride_y, int stride_x, int padding_z, int padding_y, int padding_x,
+    int dilation_z, int dilation_y, int dilation_x, int out_z, int out_y, int out_x) {
+    using Rows = Reach<KERNEL, STRIDE, ROWS>;
+    extern __shared__ float4 shared[];
+    float* weights = reinterpret_cast<float*>(shared);  // [depth * kernel_z][n_taps][OUTS]
+    const int strips = (out_y + ROWS - 1) / ROWS;
+    const long long places = static_cast<long long>(images) * out_z * strips * out_x;
+    const long long blocks = (places + 127) / 128;
+    const int side = blockIdx.x / blocks % sides;
+    const int group = blockIdx.x / blocks / sides;
+    const int channel0 = group * per_group + side * OUTS;
+    const int outs = min(OUTS, per_group - side * OUTS);
+
+    const int n_taps = KERNEL > 0 ? KERNEL * KERNEL : kernel_y * kernel_x;
+    const int per_out = depth * kernel_z * n_taps;
+    const T_weight* taps = weight + static_cast<long long>(channel0) * per_out;
+    for (int i = threadIdx.x; i < per_out * OUTS; i += 128) {
+        const int o = i / per_out;
+        weights[i % per_out * OUTS + o] = o < outs ? kg::to_float(taps[i]) : 0.0f;
+    }
+    __syncthreads();
+
+    const long long place = blockIdx.x % blocks * 128 + threadIdx.x;
+    if (place >= places) {
+        return;
+    }
+    const int x = place % out_x;
+    const int y = place / out_x % strips * ROWS;
+    const int zn = place / out_x / strips;
+    const int z = zn % out_z;
+    const long long image = zn / out_z;
+    const int first_x = x * stride_x - padding_x;
+    const int first_y = y * stride_y - padding_y;
+    const int first_z = z * stride_z - padding_z;
+
+    float sums[OUTS][ROWS] = {};
+    const T_input* of_group = input + (image * groups + group) * depth * in_z * in_y * in_x;
+    for (int cz = 0; cz < depth * kernel_z; ++cz) {
+        const int at_z = first_z + cz % kernel_z * dilation_z;
+        if (at_z < 0 || at_z >= in_z) {
+            continue;
+        }
+        const T_input* plane = of_group + (cz / kernel_z * in_z + at_z) * in_y * in_x;
+        const float* w = weights + cz * n_taps * OUTS;
+        auto value_at = [&](int at_y, int at_x) {
+            const bool inside = at_y >= 0 && at_y < in_y && at_x >= 0 && at_x < in_x;
+            return inside ? kg::to_float(plane[at_y * in_x + at_x]) : 0.0f;
+        };
+        if constexpr (KERNEL == 0) {
+            for (int ty = 0; ty < kernel_y; ++ty) {
+                for (int tx = 0; tx < kernel_x; ++tx, w += OUTS) {
+                    const float value = value_at(first_y + ty * dilation_y, first_x + tx * dilation_x);
+#pragma unroll
+                    for (int o = 0; o < OUTS; ++o) {
+                        sums[o][0] = fmaf(value, w[o], sums[o][0]);
+                    }
+                }
+            }
+        } else {
+#pragma unroll
+            for (int in = 0; in < Rows::EXTENT; ++in) {
+#pragma unroll
+                for (int tx = 0; tx < KERNEL; ++tx) {
+                    const float value = value_at(first_y + in, first_x + tx * dilation_x);
+#pragma unroll
+                    for (int row = 0; row < ROWS; ++row) {
+                        const int ty = Rows::tap(in, row);
+                        if (ty < 0) {
+                            continue;
+                        }
+#pragma unroll
+                        for (int o = 0; o < OUTS; ++o) {
+                            sums[o][row] = fmaf(value, w[(ty * KERNEL + tx) * OUTS + o], sums[o][row]);
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    const long long points = static_cast<long long>(out_z) * out_y * out_x;
+#pragma unroll
+    for (int o = 0; o < OUTS; ++o) {
+        if (o >= outs) {
+            break;
+        }
+        const float offset = bias ? kg::to_float(bias[channel0 + o]) : 0.0f;
+        T_out* to = out + (image * groups * per_group + channel0 + o) * points + (z * out_y + y) * out_x + x;
+#pragma unroll
+        for (int row = 0; row < ROWS; ++row) {
+            if (y + row < out_y) {
+                to[row * out_x] = kg::from_float<T_out>(sums[o][row] + offset);
+            }
+        }
+    }
+}
