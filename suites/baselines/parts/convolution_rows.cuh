@@ -1,27 +1,15 @@
 // Convolutions of few channels per group. A thread has points of OUTS channels that lie below each other in ROWS
 // rows, so that it reads what their windows share once; neighbouring threads have neighbouring columns.
-// Rows of the input are counted from a window's first.
-template <int KERNEL, int STRIDE, int ROWS>
-struct Reach {
-    static constexpr int EXTENT = (ROWS - 1) * STRIDE + KERNEL;
-
-    // The row of the filter by which a row of the input reaches one of the output, or -1.
-    __device__ static constexpr int tap(int in, int out) {
-        const int from_first = in - out * STRIDE;
-        return from_first >= 0 && from_first < KERNEL ? from_first : -1;
-    }
-};
-
 // `sides` blocks share the channels of a group.
-// A KERNEL of 0 is any, whose distance in y is that of the argument; others have 1.
+// A KERNEL of 0 is any; others are squares of neighbours.
 template <int KERNEL, int STRIDE, int OUTS, int ROWS>
-__global__ void __launch_bounds__(128, 4) rows_of_groups(
+__global__ void __launch_bounds__(128, OUTS == 1 ? 6 : 4) rows_of_groups(
     const T_input* __restrict__ input, const T_weight* __restrict__ weight, const T_out* __restrict__ bias,
     T_out* __restrict__ out, int images, int groups, int depth, int per_group, int sides,
     int in_z, int in_y, int in_x, int kernel_z, int kernel_y, int kernel_x,
     int stride_z, int stride_y, int stride_x, int padding_z, int padding_y, int padding_x,
     int dilation_z, int dilation_y, int dilation_x, int out_z, int out_y, int out_x) {
-    using Rows = Reach<KERNEL, STRIDE, ROWS>;
+    constexpr int EXTENT = KERNEL > 0 ? (ROWS - 1) * STRIDE + KERNEL : 1;  // of the rows that a thread reads
     extern __shared__ float4 shared[];
     float* weights = reinterpret_cast<float*>(shared);  // [depth * kernel_z][n_taps][OUTS]
     const int strips = (out_y + ROWS - 1) / ROWS;
@@ -54,6 +42,12 @@ __global__ void __launch_bounds__(128, 4) rows_of_groups(
     const int first_y = y * stride_y - padding_y;
     const int first_z = z * stride_z - padding_z;
 
+    int row_at[EXTENT];  // in a plane, or -1
+#pragma unroll
+    for (int in = 0; in < EXTENT; ++in) {
+        const int at_y = first_y + in;
+        row_at[in] = at_y >= 0 && at_y < in_y ? at_y * in_x : -1;
+    }
     float sums[OUTS][ROWS] = {};
     const T_input* of_group = input + (image * groups + group) * depth * in_z * in_y * in_x;
     for (int cz = 0; cz < depth * kernel_z; ++cz) {
@@ -63,14 +57,13 @@ __global__ void __launch_bounds__(128, 4) rows_of_groups(
         }
         const T_input* plane = of_group + (cz / kernel_z * in_z + at_z) * in_y * in_x;
         const float* w = weights + cz * n_taps * OUTS;
-        auto value_at = [&](int at_y, int at_x) {
-            const bool inside = at_y >= 0 && at_y < in_y && at_x >= 0 && at_x < in_x;
-            return inside ? kg::to_float(plane[at_y * in_x + at_x]) : 0.0f;
-        };
         if constexpr (KERNEL == 0) {
             for (int ty = 0; ty < kernel_y; ++ty) {
+                const int at_y = first_y + ty * dilation_y;
                 for (int tx = 0; tx < kernel_x; ++tx, w += OUTS) {
-                    const float value = value_at(first_y + ty * dilation_y, first_x + tx * dilation_x);
+                    const int at_x = first_x + tx * dilation_x;
+                    const bool inside = at_y >= 0 && at_y < in_y && at_x >= 0 && at_x < in_x;
+                    const float value = inside ? kg::to_float(plane[at_y * in_x + at_x]) : 0.0f;
 #pragma unroll
                     for (int o = 0; o < OUTS; ++o) {
                         sums[o][0] = fmaf(value, w[o], sums[o][0]);
@@ -78,15 +71,20 @@ __global__ void __launch_bounds__(128, 4) rows_of_groups(
                 }
             }
         } else {
+            // Large filters take a column at a time, or values of the whole window would fill the registers.
+#pragma unroll(KERNEL == 3 ? 3 : 1)
+            for (int tx = 0; tx < KERNEL; ++tx) {
+                const bool inside_x = first_x + tx >= 0 && first_x + tx < in_x;
 #pragma unroll
-            for (int in = 0; in < Rows::EXTENT; ++in) {
-#pragma unroll
-                for (int tx = 0; tx < KERNEL; ++tx) {
-                    const float value = value_at(first_y + in, first_x + tx * dilation_x);
+                for (int in = 0; in < EXTENT; ++in) {
+                    float value = 0.0f;
+                    if (inside_x && row_at[in] >= 0) {
+                        value = kg::to_float((plane + row_at[in] + first_x)[tx]);
+                    }
 #pragma unroll
                     for (int row = 0; row < ROWS; ++row) {
-                        const int ty = Rows::tap(in, row);
-                        if (ty < 0) {
+                        const int ty = in - row * STRIDE;  // the row of the filter that meets both
+                        if (ty < 0 || ty >= KERNEL) {
                             continue;
                         }
 #pragma unroll
