@@ -1,4 +1,4 @@
-// Baseline of conv3d: implicit matrix products on tensor cores, or a thread per output element.
+// Baseline of conv3d: implicit matrix products, or a few outputs per thread.
 /*@plan
 w = contiguous(weight)
 b = contiguous(bias)

@@ -157,13 +157,12 @@ __global__ void __launch_bounds__(THREADS, 512 / THREADS) implicit_product(
 extern "C" __global__ void __launch_bounds__(256) sum_of_parts(
     const float* __restrict__ parts, const T_out* __restrict__ bias, T_out* __restrict__ out, long long count,
     int n_parts, int channels, int points) {
-    const long long i = static_cast<long long>(blockIdx.x) * 256 + threadIdx.x;
-    if (i >= count) {
-        return;
+    const long long at = static_cast<long long>(blockIdx.x) * 256 + threadIdx.x;
+    if (at < count) {
+        float whole = bias ? kg::to_float(bias[at / points % channels]) : 0.0f;
+        for (int part = 0; part < n_parts; ++part) {
+            whole += parts[part * count + at];
+        }
+        out[at] = kg::from_acc<T_out>(whole);
     }
-    float sum = bias ? kg::to_float(bias[i / points % channels]) : 0.0f;
-    for (int part = 0; part < n_parts; ++part) {
-        sum += parts[part * count + i];
-    }
-    out[i] = kg::from_float<T_out>(sum);
 }

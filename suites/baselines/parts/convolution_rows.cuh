@@ -108,7 +108,7 @@ __global__ void __launch_bounds__(128, OUTS == 1 ? 6 : 4) rows_of_groups(
 #pragma unroll
         for (int row = 0; row < ROWS; ++row) {
             if (y + row < out_y) {
-                to[row * out_x] = kg::from_float<T_out>(sums[o][row] + offset);
+                to[row * out_x] = kg::from_acc<T_out>(sums[o][row] + offset);
             }
         }
     }
