@@ -23,14 +23,15 @@ __device__ __forceinline__ void multiply_tile(const float* input, const float* w
     // The weights: neighbouring threads take neighbours along k.
     const int a_k = thread % DEPTH;
     const int a_row = thread / DEPTH;
+    const int a_rows = of.channels - tile.row0 - a_row;  // from this thread's first row on
+    const int a_next = THREADS / DEPTH * of.row_step;
     const float* a_from = weight + (tile.group * of.channels + tile.row0 + a_row) * of.row_step + tile.k_first + a_k;
     auto fetch_a = [&](Stage<TILE_M, TILE_N>& to, int step) {
-        const int k = step * DEPTH;
-        const bool inside_k = tile.k_first + k + a_k < tile.k_end;
+        const bool inside_k = tile.k_first + step * DEPTH + a_k < tile.k_end;
+        const float* from = a_from + step * DEPTH;
 #pragma unroll
-        for (int i = 0; i < TILE_M; i += THREADS / DEPTH) {
-            const bool inside = inside_k && tile.row0 + a_row + i < of.channels;
-            copy_async<4>(&to.a[a_k][a_row + i], inside ? a_from + i * of.row_step + k : weight, inside);
+        for (int i = 0; i < TILE_M; i += THREADS / DEPTH, from += a_next) {
+            copy_async<4>(&to.a[a_k][a_row + i], from, inside_k && i < a_rows);
         }
     };
 
@@ -61,12 +62,17 @@ __device__ __forceinline__ void multiply_tile(const float* input, const float* w
             fill_table(table, of, tile.k_first + step * DEPTH, tile.k_end);
             __syncthreads();
         }
+        // Reads of shared memory between the copies would cost each a wait.
+        constexpr int B_NEXT = THREADS / TILE_N;
+        Tap taps[DEPTH / B_NEXT];
 #pragma unroll
-        for (int b_k = 0; b_k < DEPTH; b_k += THREADS / TILE_N) {
-            const int k = b_k + thread / TILE_N;
-            const Tap tap = table[first + k];
-            const bool inside = window.meets<INPUT>(tap, of);
-            copy_async<4>(&to.b[k][column], inside ? window.corner + tap.offset : input, inside);
+        for (int i = 0; i < DEPTH / B_NEXT; ++i) {
+            taps[i] = table[first + thread / TILE_N + i * B_NEXT];
+        }
+#pragma unroll
+        for (int i = 0; i < DEPTH / B_NEXT; ++i) {
+            copy_async<4>(&to.b[thread / TILE_N + i * B_NEXT][column], window.corner + taps[i].offset,
+                          window.meets<INPUT>(taps[i], of));
         }
     };
 

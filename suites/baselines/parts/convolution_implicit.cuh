@@ -114,7 +114,7 @@ struct Outputs {
     }
 };
 
-// Bytes outside are 0; all bytes of a copy are inside or none is.
+// A copy that is not inside reads nothing and gives zeros.
 template <int BYTES>
 __device__ __forceinline__ void copy_async(void* to, const void* from, bool inside) {
     asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;" ::"r"(

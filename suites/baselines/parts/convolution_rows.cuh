@@ -3,7 +3,7 @@
 // `sides` blocks share the channels of a group.
 // A KERNEL of 0 is any; others are squares of neighbours.
 template <int KERNEL, int STRIDE, int OUTS, int ROWS>
-__global__ void __launch_bounds__(128, OUTS == 1 ? 6 : 4) rows_of_groups(
+__global__ void __launch_bounds__(128, OUTS == 1 ? 5 : 4) rows_of_groups(
     const T_input* __restrict__ input, const T_weight* __restrict__ weight, const T_out* __restrict__ bias,
     T_out* __restrict__ out, int images, int groups, int depth, int per_group, int sides,
     int in_z, int in_y, int in_x, int kernel_z, int kernel_y, int kernel_x,
@@ -13,10 +13,11 @@ __global__ void __launch_bounds__(128, OUTS == 1 ? 6 : 4) rows_of_groups(
     extern __shared__ float4 shared[];
     float* weights = reinterpret_cast<float*>(shared);  // [depth * kernel_z][n_taps][OUTS]
     const int strips = (out_y + ROWS - 1) / ROWS;
-    const long long places = static_cast<long long>(images) * out_z * strips * out_x;
-    const long long blocks = (places + 127) / 128;
-    const int side = blockIdx.x / blocks % sides;
-    const int group = blockIdx.x / blocks / sides;
+    const int places = images * out_z * strips * out_x;
+    const int blocks = (places + 127) / 128;
+    const int block = blockIdx.x;
+    const int side = block / blocks % sides;
+    const int group = block / blocks / sides;
     const int channel0 = group * per_group + side * OUTS;
     const int outs = min(OUTS, per_group - side * OUTS);
 
@@ -29,7 +30,7 @@ __global__ void __launch_bounds__(128, OUTS == 1 ? 6 : 4) rows_of_groups(
     }
     __syncthreads();
 
-    const long long place = blockIdx.x % blocks * 128 + threadIdx.x;
+    const int place = block % blocks * 128 + threadIdx.x;
     if (place >= places) {
         return;
     }
@@ -50,46 +51,48 @@ __global__ void __launch_bounds__(128, OUTS == 1 ? 6 : 4) rows_of_groups(
     }
     float sums[OUTS][ROWS] = {};
     const T_input* of_group = input + (image * groups + group) * depth * in_z * in_y * in_x;
-    for (int cz = 0; cz < depth * kernel_z; ++cz) {
-        const int at_z = first_z + cz % kernel_z * dilation_z;
-        if (at_z < 0 || at_z >= in_z) {
-            continue;
-        }
-        const T_input* plane = of_group + (cz / kernel_z * in_z + at_z) * in_y * in_x;
-        const float* w = weights + cz * n_taps * OUTS;
-        if constexpr (KERNEL == 0) {
-            for (int ty = 0; ty < kernel_y; ++ty) {
-                const int at_y = first_y + ty * dilation_y;
-                for (int tx = 0; tx < kernel_x; ++tx, w += OUTS) {
-                    const int at_x = first_x + tx * dilation_x;
-                    const bool inside = at_y >= 0 && at_y < in_y && at_x >= 0 && at_x < in_x;
-                    const float value = inside ? kg::to_float(plane[at_y * in_x + at_x]) : 0.0f;
-#pragma unroll
-                    for (int o = 0; o < OUTS; ++o) {
-                        sums[o][0] = fmaf(value, w[o], sums[o][0]);
-                    }
-                }
+    const float* w = weights;
+    for (int from = 0; from < depth; ++from) {
+        for (int tz = 0; tz < kernel_z; ++tz, w += n_taps * OUTS) {
+            const int at_z = first_z + tz * dilation_z;
+            if (at_z < 0 || at_z >= in_z) {
+                continue;
             }
-        } else {
-            // Large filters take a column at a time, or values of the whole window would fill the registers.
-#pragma unroll(KERNEL == 3 ? 3 : 1)
-            for (int tx = 0; tx < KERNEL; ++tx) {
-                const bool inside_x = first_x + tx >= 0 && first_x + tx < in_x;
-#pragma unroll
-                for (int in = 0; in < EXTENT; ++in) {
-                    float value = 0.0f;
-                    if (inside_x && row_at[in] >= 0) {
-                        value = kg::to_float((plane + row_at[in] + first_x)[tx]);
-                    }
-#pragma unroll
-                    for (int row = 0; row < ROWS; ++row) {
-                        const int ty = in - row * STRIDE;  // the row of the filter that meets both
-                        if (ty < 0 || ty >= KERNEL) {
-                            continue;
-                        }
+            const T_input* plane = of_group + (from * in_z + at_z) * in_y * in_x;
+            if constexpr (KERNEL == 0) {
+                for (int ty = 0; ty < kernel_y; ++ty) {
+                    const int at_y = first_y + ty * dilation_y;
+                    for (int tx = 0; tx < kernel_x; ++tx) {
+                        const int at_x = first_x + tx * dilation_x;
+                        const bool inside = at_y >= 0 && at_y < in_y && at_x >= 0 && at_x < in_x;
+                        const float value = inside ? kg::to_float(plane[at_y * in_x + at_x]) : 0.0f;
 #pragma unroll
                         for (int o = 0; o < OUTS; ++o) {
-                            sums[o][row] = fmaf(value, w[(ty * KERNEL + tx) * OUTS + o], sums[o][row]);
+                            sums[o][0] = fmaf(value, w[(ty * kernel_x + tx) * OUTS + o], sums[o][0]);
+                        }
+                    }
+                }
+            } else {
+                // Large filters take a column at a time, or values of the whole window would fill the registers.
+#pragma unroll(KERNEL == 3 ? 3 : 1)
+                for (int tx = 0; tx < KERNEL; ++tx) {
+                    const bool inside_x = first_x + tx >= 0 && first_x + tx < in_x;
+#pragma unroll
+                    for (int in = 0; in < EXTENT; ++in) {
+                        float value = 0.0f;
+                        if (inside_x && row_at[in] >= 0) {
+                            value = kg::to_float((plane + row_at[in] + first_x)[tx]);
+                        }
+#pragma unroll
+                        for (int row = 0; row < ROWS; ++row) {
+                            const int ty = in - row * STRIDE;  // the row of the filter that meets both
+                            if (ty < 0 || ty >= KERNEL) {
+                                continue;
+                            }
+#pragma unroll
+                            for (int o = 0; o < OUTS; ++o) {
+                                sums[o][row] = fmaf(value, w[(ty * KERNEL + tx) * OUTS + o], sums[o][row]);
+                            }
                         }
                     }
                 }
