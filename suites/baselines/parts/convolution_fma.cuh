@@ -71,7 +71,7 @@ __device__ __forceinline__ void multiply_tile(const float* input, const float* w
         }
 #pragma unroll
         for (int i = 0; i < DEPTH / B_NEXT; ++i) {
-            copy_async<4>(&to.b[thread / TILE_N + i * B_NEXT][column], window.corner + taps[i].offset,
+            copy_async<4>(&to.b[thread / TILE_N + i * B_NEXT][column], window.at(taps[i]),
                           window.meets<INPUT>(taps[i], of));
         }
     };

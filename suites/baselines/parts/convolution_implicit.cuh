@@ -13,7 +13,7 @@ enum class Input { PLANES, VOLUMES, POINTS };
 constexpr int OUTSIDE = -(1 << 30);  // of every input, with any offset added
 constexpr int TABLE = 256;           // entries of the table of taps
 
-// A place of k: where it lies from the corner of a window.
+// A place of k: where it lies from the corner of a window, the offset in bytes.
 struct alignas(16) Tap {
     int offset, z, y, x;
 };
@@ -31,7 +31,8 @@ __device__ __forceinline__ void fill_table(Tap* table, const Convolution& of, in
         const int zc = k / of.kernel_x / of.kernel_y;
         const int z = zc % of.kernel_z * of.dilation_z;
         const int channel = zc / of.kernel_z;
-        table[i] = {((channel * of.in_z + z) * of.in_y + y) * of.in_x + x, z, y, k < k_end ? x : OUTSIDE};
+        const int offset = ((channel * of.in_z + z) * of.in_y + y) * of.in_x + x;
+        table[i] = {offset * static_cast<int>(sizeof(T_input)), z, y, k < k_end ? x : OUTSIDE};
     }
 }
 
@@ -52,6 +53,10 @@ struct Window {
         if (column >= tile.columns) {
             x = OUTSIDE;
         }
+    }
+
+    __device__ __forceinline__ const T_input* at(const Tap& tap) const {
+        return reinterpret_cast<const T_input*>(reinterpret_cast<const char*>(corner) + tap.offset);
     }
 
     template <Input INPUT>

@@ -37,10 +37,15 @@ __device__ __forceinline__ void multiply_tile(const T_input* input, const T_weig
         asm volatile("cp.async.commit_group;" ::: "memory");
 #pragma unroll
         for (int e = 0; e < CHUNKS * 8; ++e) {
-            const Tap tap = table[first + b_chunk * 8 + e];
             gathered[e / 8][e % 8] = 0;
-            if (window.meets<INPUT>(tap, of)) {
-                gathered[e / 8][e % 8] = __builtin_bit_cast(unsigned short, window.corner[tap.offset]);
+        }
+        if (k0 + b_chunk * 8 < tile.k_end) {  // alike in a warp
+#pragma unroll
+            for (int e = 0; e < CHUNKS * 8; ++e) {
+                const Tap tap = table[first + b_chunk * 8 + e];
+                if (window.meets<INPUT>(tap, of)) {
+                    gathered[e / 8][e % 8] = __builtin_bit_cast(unsigned short, *window.at(tap));
+                }
             }
         }
     };
