@@ -73,7 +73,9 @@ pub(super) fn is_full_size(op: &OpDef, case: &Case) -> bool {
     let known = outputs.iter().all(|spec| !spec.dtype.is_fp8()) && Values::new(case, 0).is_some();
     known
         && match op.engine.locality(&op.call(case)) {
-            Locality::Elements | Locality::Rows(_) => Part::of(op, case, &[0]).is_some(),
+            Locality::Elements | Locality::Rows(_) | Locality::Blocks(_) => {
+                Part::of(op, case, &[0]).is_some()
+            }
             Locality::Single => {
                 let fits = inputs().sum::<usize>() <= MAX_ON_HOST;
                 outputs.len() == 1 && (fits || has_parts(op, case))

@@ -94,7 +94,9 @@ impl ElementQuery<'_> {
     pub(super) fn capacity(&self) -> usize {
         match self.locality() {
             Locality::Elements => MAX_FOLLOWED,
-            Locality::Rows(_) => (FOLLOWED_ROWS / self.row_cost()).clamp(16, MAX_FOLLOWED),
+            Locality::Rows(_) | Locality::Blocks(_) => {
+                (FOLLOWED_ROWS / self.row_cost()).clamp(16, MAX_FOLLOWED)
+            }
             Locality::Single | Locality::Whole => {
                 let lines = self.shared_rows().or_else(|| self.lines());
                 lines.map_or(MAX_FOLLOWED_SUMS, |lines| lines.clamp(64, MAX_FOLLOWED_SUMS))
@@ -126,7 +128,7 @@ impl ElementQuery<'_> {
         let n = match self.locality() {
             Locality::Elements => wanted,
             // A row brings its other elements along.
-            Locality::Rows(_) => self.chosen_rows(wanted),
+            Locality::Rows(_) | Locality::Blocks(_) => self.chosen_rows(wanted),
             Locality::Single | Locality::Whole => {
                 return sample(spec, seed, self.lines().unwrap_or(usize::MAX));
             }

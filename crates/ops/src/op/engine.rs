@@ -7,7 +7,7 @@ use ndarray::ArrayD;
 use crate::record::{DType, Gen};
 
 use super::{Call, DistributionError, InferError, Inputs, Param, Role, generators};
-use crate::reference::{Error, Subproblem};
+use crate::reference::{Error, Part, Subproblem};
 
 /// An f64 array, which references compute with.
 pub type Array = ArrayD<f64>;
@@ -26,6 +26,9 @@ pub enum Locality {
     /// Its row, which is so many of the last dimensions of the first tensor: the rows at the same
     /// place of all tensors that have the same dimensions before, and the other tensors.
     Rows(usize),
+    /// Its block, which is so many elements of the first tensor in row-major order, and what
+    /// [`Engine::blocks`] takes of the other tensors.
+    Blocks(usize),
     /// Anything, but single elements are evaluated without the others: [`Engine::evaluate_at`],
     /// and where the op has bounds [`Engine::spread_at`], are cheap.
     Single,
@@ -105,6 +108,12 @@ pub trait Engine: Send + Sync + fmt::Debug {
     /// Returns the elements that an output element depends on: a part of a call then has a part of its results.
     fn locality(&self, _call: &Call<'_>) -> Locality {
         Locality::Whole
+    }
+
+    /// Returns the smaller call that computes some blocks (ascending), where the locality is
+    /// [`Locality::Blocks`].
+    fn blocks(&self, _call: &Call<'_>, _blocks: &[usize]) -> Option<Part> {
+        None
     }
 
     /// Returns the arguments of a call that is a product of two matrices.

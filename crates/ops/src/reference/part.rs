@@ -39,6 +39,11 @@ impl Runs {
         self.starts[place / self.len] + place % self.len
     }
 
+    /// Returns runs of that many elements which begin at multiples of it.
+    pub(crate) fn blocks(blocks: &[usize], len: usize) -> Self {
+        Self { starts: blocks.iter().map(|block| block * len).collect(), len }
+    }
+
     fn whole(spec: &TensorSpec) -> Self {
         Self { starts: vec![0], len: spec.numel() }
     }
@@ -64,6 +69,12 @@ impl Part {
         let part = match op.engine.locality(&op.call(case)) {
             Locality::Elements => elements(op, case, indices),
             Locality::Rows(trailing) => rows(op, case, trailing, indices),
+            Locality::Blocks(len) => {
+                let mut blocks: Vec<usize> =
+                    indices.iter().map(|index| index / len.max(1)).collect();
+                blocks.dedup();
+                op.engine.blocks(&op.call(case), &blocks)
+            }
             Locality::Single | Locality::Whole => None,
         }?;
         part.is_consistent(op).then_some(part)

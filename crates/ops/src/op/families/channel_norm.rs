@@ -4,13 +4,14 @@ use ndarray::{IxDyn, arr1};
 use rayon::prelude::*;
 
 use crate::{
-    record::{DType, Gen, TensorSpec},
-    reference::Error,
+    record::{ArgValue, DType, Gen, TensorSpec},
+    reference::{Error, Part, Runs},
 };
 
 use super::{
     super::{
-        Array, Call, DistributionError, Engine, InferError, Inputs, Param, Role, Shaped, generators,
+        Array, Call, DistributionError, Engine, InferError, Inputs, Locality, Param, Role, Shaped,
+        generators,
     },
     norm::{Affine, Stats, accept_infinite, check_affine, largest_hat, stats_dtype},
     reduce::floating,
@@ -412,6 +413,50 @@ impl Engine for ChannelNorm {
             return 1;
         }
         self.sets(call).map_or(1, |sets| sets.len())
+    }
+
+    fn locality(&self, call: &Call<'_>) -> Locality {
+        match self.sets(call) {
+            Ok(sets) if sets.groups.is_some() => Locality::Blocks(sets.len()),
+            _ => Locality::Whole,
+        }
+    }
+
+    /// One sample, whose groups are those that are wanted.
+    fn blocks(&self, call: &Call<'_>, blocks: &[usize]) -> Option<Part> {
+        let sets = self.sets(call).ok()?;
+        let groups = sets.groups.filter(|&groups| groups > 0)?;
+        let each = sets.channels / groups;
+        let own: Vec<usize> = blocks.iter().map(|block| block % groups).collect();
+        let channels = blocks.len() * each;
+        let mut case = call.case.clone();
+        let mut inputs = Vec::new();
+        for arg in &mut case.args {
+            match &mut arg.value {
+                ArgValue::Tensor(tensor) => {
+                    let is_input = arg.name == "input";
+                    let (runs, shape) = if is_input {
+                        (Runs::blocks(blocks, sets.len()), vec![1, channels, sets.inner])
+                    } else {
+                        (Runs::blocks(&own, each), vec![channels])
+                    };
+                    inputs.push(runs);
+                    tensor.spec = TensorSpec::contiguous(tensor.spec.dtype, &shape);
+                }
+                ArgValue::Int(value) => match arg.name.as_str() {
+                    "num_groups" | "group" => *value = i64::try_from(blocks.len()).ok()?,
+                    "N" => *value = 1,
+                    "C" => *value = i64::try_from(channels).ok()?,
+                    _ => {}
+                },
+                _ => {}
+            }
+        }
+        let mut outputs = vec![Runs::blocks(blocks, sets.len())];
+        if *self == Self::GroupStats {
+            outputs.extend([Runs::blocks(blocks, 1), Runs::blocks(blocks, 1)]);
+        }
+        Some(Part { case, inputs, outputs })
     }
 
     fn reads(&self, call: &Call<'_>, name: &str) -> Option<usize> {

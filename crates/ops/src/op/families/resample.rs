@@ -8,7 +8,9 @@ use rayon::prelude::*;
 use crate::{record::DType, reference::Error};
 
 use super::{
-    super::{Array, Call, Engine, ExactLimits, InferError, Inputs, Shaped, work::covered},
+    super::{
+        Array, Call, Engine, ExactLimits, InferError, Inputs, Locality, Shaped, work::covered,
+    },
     conv::option,
     weighted::{Terms, accept_open_choices, joined},
 };
@@ -214,6 +216,10 @@ impl Engine for Resample {
         };
         let [height, width] = grid.input;
         Some(grid.planes * along(&grid.rows, height) * along(&grid.columns, width))
+    }
+
+    fn locality(&self, _call: &Call<'_>) -> Locality {
+        Locality::Rows(2)
     }
 
     fn evaluate(&self, call: &Call<'_>, inputs: &Inputs<'_>) -> Result<Vec<Array>, Error> {

@@ -58,6 +58,28 @@ fn elements_of_a_part_are_those_of_the_whole() {
 }
 
 #[test]
+fn planes_and_groups_of_a_part_are_those_of_the_whole() {
+    let image = r#"self = "[2, 3, 6, 5]""#;
+    agrees("upsample_nearest2d", &format!("{image}, output_size = [9, 7]"), &[0, 70, 377]);
+    let corners = format!("{image}, output_size = [9, 7], align_corners = true");
+    agrees("upsample_bilinear2d", &corners, &[5, 377]);
+    agrees("max_pool2d", &format!("{image}, kernel_size = [2, 2]"), &[0, 13]);
+    agrees("max_pool2d_with_indices", &format!("{image}, kernel_size = [2, 2]"), &[0, 13]);
+    agrees("avg_pool2d", r#"self = "[3, 6, 5]", kernel_size = [2, 2], padding = [1, 1]"#, &[1, 30]);
+    agrees("adaptive_avg_pool2d", &format!("{image}, output_size = [2, 3]"), &[7, 35]);
+    let affine = r#"weight = "[6]", bias = "[6]""#;
+    let group = format!(r#"input = "[2, 6, 4, 3]", num_groups = 3, {affine}"#);
+    agrees("group_norm", &group, &[30, 100, 143]);
+    agrees("group_norm", r#"input = "[5, 4]", num_groups = 2"#, &[3, 19]);
+    let stats = format!(r#"input = "[2, 6, 12]", N = 2, C = 6, HxW = 12, group = 3, {affine}"#);
+    agrees("native_group_norm", &format!("{stats}, eps = 1e-5"), &[30, 143]);
+    let instance = format!(
+        r#"input = "[2, 6, 7]", {affine}, use_input_stats = true, momentum = 0.1, eps = 1e-5"#
+    );
+    agrees("instance_norm", &format!("{instance}, cudnn_enabled = true"), &[8, 83]);
+}
+
+#[test]
 fn rows_of_a_part_are_those_of_the_whole() {
     agrees("softmax", r#"self = "[3, 5, 17]", dim = -1"#, &[20, 100, 101]);
     agrees("log_softmax", r#"self = "[9, 17]", dim = 1"#, &[152]);

@@ -10,8 +10,8 @@ use crate::{record::DType, reference::Error};
 
 use super::{
     super::{
-        Array, Call, Engine, ExactLimits, InferError, Input, Inputs, Role, Shaped, integer_limit,
-        sum_limit, unravel,
+        Array, Call, Engine, ExactLimits, InferError, Input, Inputs, Locality, Role, Shaped,
+        integer_limit, sum_limit, unravel,
     },
     conv::{SPATIAL, Triple},
 };
@@ -217,6 +217,10 @@ impl Engine for Pool {
             outputs.push((DType::I64, shape));
         }
         Ok(outputs)
+    }
+
+    fn locality(&self, _call: &Call<'_>) -> Locality {
+        Locality::Rows(self.spatial)
     }
 
     fn evaluate(&self, call: &Call<'_>, inputs: &Inputs<'_>) -> Result<Vec<Array>, Error> {
