@@ -58,6 +58,8 @@ impl EarlyVerdict {
 pub(super) struct EvaluationBuilder<'a> {
     /// The kernel file, for the text of the lines that findings name.
     kernel: &'a str,
+    /// The cases of the request.
+    cases: &'a [Case],
     evaluation: Evaluation,
     progress: &'a mut dyn FnMut(Progress),
     stage_start: Instant,
@@ -80,6 +82,7 @@ impl<'a> EvaluationBuilder<'a> {
     ) -> Self {
         Self {
             kernel: request.source(),
+            cases: &request.cases,
             evaluation,
             progress,
             stage_start: Instant::now(),
@@ -164,7 +167,7 @@ impl<'a> EvaluationBuilder<'a> {
 
     /// Ends the evaluation; the cases decide.
     pub(super) fn build(mut self) -> Evaluation {
-        build(&mut self.evaluation);
+        build(&mut self.evaluation, self.cases);
         self.close()
     }
 
@@ -185,35 +188,43 @@ fn quote_line(kernel: &str, finding: &mut Finding) {
     }
 }
 
-/// Derives the verdict and the level from the cases.
+/// Derives the verdict and the level from the results.
 ///
 /// The first case that failed decides; a case that the plan declined or the emulator cannot run
-/// decides only where no other failed. Without a single passed case nothing has passed.
-pub fn build(evaluation: &mut Evaluation) {
+/// decides only where no other failed. Without a single passed case that has elements nothing has passed.
+///
+/// `cases`: those of the request; results behind theirs are of further cases, which have elements.
+fn build(evaluation: &mut Evaluation, cases: &[Case]) {
     let verdicts = || {
-        evaluation.cases.iter().filter_map(|case| match case.outcome {
-            CaseOutcome::Judged(verdict) => Some((verdict, case.level)),
+        evaluation.cases.iter().enumerate().filter_map(|(index, case)| match case.outcome {
+            CaseOutcome::Judged(verdict) => Some((index, verdict, case.level)),
             CaseOutcome::Skipped { .. } => None,
         })
     };
     let weak = |verdict| matches!(verdict, Verdict::Declined | Verdict::Unsupported);
+    let is_empty = |index| cases.get(index).is_some_and(Case::is_empty);
     let decisive = verdicts()
-        .find(|(verdict, _)| !verdict.is_pass() && !weak(*verdict))
-        .or_else(|| verdicts().find(|(verdict, _)| !verdict.is_pass()));
-    let passed_level = verdicts().filter(|(verdict, _)| verdict.is_pass()).map(|(_, level)| level);
+        .find(|(_, verdict, _)| !verdict.is_pass() && !weak(*verdict))
+        .or_else(|| verdicts().find(|(_, verdict, _)| !verdict.is_pass()));
+    let passed = || verdicts().filter(|(_, verdict, _)| verdict.is_pass());
+    let passed_level = passed().filter(|(index, ..)| !is_empty(*index)).map(|(.., level)| level);
     let (verdict, level) = match decisive {
-        Some(found) => found,
+        Some((_, verdict, level)) => (verdict, level),
         None => match passed_level.reduce(join) {
             Some(level) => (Verdict::Passed, level),
             None => (Verdict::Unsupported, Level::Static),
         },
     };
+    let message = match passed().count() {
+        0 => "no case could run here, so nothing is proved",
+        _ => "no case that ran has elements, so nothing is proved",
+    };
     evaluation.verdict = verdict;
     evaluation.level = level;
     if verdict == Verdict::Unsupported && evaluation.findings.is_empty() {
         let finding = evaluation.cases.iter().flat_map(|case| case.findings.first()).next();
-        let nothing_ran = || Finding::new("no case could run here, so nothing is proved");
-        evaluation.findings.push(finding.cloned().unwrap_or_else(nothing_ran));
+        let finding = finding.cloned().unwrap_or_else(|| Finding::new(message));
+        evaluation.findings.push(finding);
     }
 }
 

@@ -53,7 +53,7 @@ mod tuned;
 #[cfg(test)]
 mod tests;
 
-pub use builder::{build, describe_args, not_reached, unbegun};
+pub use builder::{describe_args, not_reached, unbegun};
 pub use cpu::{CpuOutcome, cpu_half};
 pub use gpu::gpu_half;
 

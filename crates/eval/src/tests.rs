@@ -370,3 +370,17 @@ extern "C" __global__ void cut(const T_self* a, const T_other* b, T_out* y, long
     div("floor", "floorf").is_eager();
     assert_eq!(div("trunc", "floorf").verdict(Precision::Eager, "f16"), Verdict::WrongOutput);
 }
+
+/// A kernel that writes nothing is right for tensors without elements, and proved by none of them.
+#[test]
+fn nothing_passes_by_cases_without_elements_alone() {
+    let idle = r#"/*@plan
+launch("idle", grid=1, block=32, args=[out])
+@*/
+extern "C" __global__ void idle(T_out* out) {}
+"#;
+    let empty = judged("relu", r#"["f32"]"#, r#"[{ self = "[0]" }, { self = "[3, 0]" }]"#, idle);
+    assert_eq!((empty.verdict, empty.n_passed()), (Verdict::Unsupported, 2), "{empty:#?}");
+    let message = "no case that ran has elements, so nothing is proved";
+    assert_eq!(empty.findings[0].message, message);
+}

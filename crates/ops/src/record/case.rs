@@ -54,6 +54,13 @@ impl Case {
         self.args.iter().flat_map(Arg::tensors)
     }
 
+    /// Returns whether none of its tensors has an element, so that a kernel has nothing to compute.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        let mut tensors = self.tensors().peekable();
+        tensors.peek().is_some() && tensors.all(|(_, tensor)| tensor.spec.numel() == 0)
+    }
+
     /// Returns the tensors to change them, in the order of [`Case::tensors`].
     pub fn tensors_mut(&mut self) -> impl Iterator<Item = &mut TensorArg> {
         self.args.iter_mut().flat_map(|arg| arg.value.tensors_mut())
