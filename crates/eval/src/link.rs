@@ -1,6 +1,7 @@
 //! Compile variants, and launches bound to them.
 
 use std::{
+    num::NonZero,
     panic::resume_unwind,
     sync::{
         atomic::{AtomicUsize, Ordering},
@@ -22,6 +23,9 @@ use super::{
     error::BuildError,
     prepare::{Source, copy_kernel},
 };
+
+/// Compilations of one evaluation at once: each takes some hundred megabytes.
+const MAX_COMPILATIONS: usize = 8;
 
 /// A case's plan with the key of its compile variant.
 pub(super) struct Planned {
@@ -232,7 +236,7 @@ impl<'a> Linker<'a> {
     }
 
     /// Compiles every variant that the plans need: the first alone, since a wrong kernel mostly is
-    /// so in all of them, the others on two threads.
+    /// so in all of them, the others at once.
     fn build_all(
         &self,
         plans: &[Planned],
@@ -260,7 +264,7 @@ impl<'a> Linker<'a> {
         Ok((jobs.into_iter().map(|(key, _)| key).collect(), built))
     }
 
-    /// Compiles variants on two threads; returns them in order.
+    /// Compiles variants on the machine's cores; returns them in order.
     fn build_rest(
         &self,
         jobs: &[(VariantKey, Vec<String>)],
@@ -269,8 +273,10 @@ impl<'a> Linker<'a> {
         let next = AtomicUsize::new(0);
         let (sender, receiver) = mpsc::channel();
         let mut built: Vec<_> = jobs.iter().map(|_| None).collect();
+        let n_cores = thread::available_parallelism().map_or(1, NonZero::get);
+        let n_threads = n_cores.min(MAX_COMPILATIONS).min(jobs.len());
         thread::scope(|scope| {
-            for sender in [sender.clone(), sender].into_iter().take(jobs.len()) {
+            for sender in vec![sender; n_threads] {
                 let next = &next;
                 scope.spawn(move || {
                     while let Some((index, (key, kernels))) = {
