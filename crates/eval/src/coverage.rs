@@ -4,7 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use kgen_device::{EmuDevice, ModuleId};
 use kgen_kernel::{KernelFile, plan};
-use kgen_record::{BufferRef, Coverage, DType, EvalRequest, Gap, GapKind, Grids, Step};
+use kgen_record::{
+    BufferRef, Coverage, DType, EvalRequest, Gap, GapKind, Grids, ResolvedPlan, Step,
+};
 
 use super::{CaseProgram, Program, builder::describe_args};
 
@@ -47,18 +49,24 @@ fn outline(program: &CaseProgram) -> Outline {
 impl Launches {
     /// Notes the plan of a case that ran.
     pub(super) fn add(&mut self, program: &CaseProgram) {
-        for (line, grid) in launches(program) {
+        for (line, grid) in launches(&program.plan) {
             let most = self.blocks.entry(line).or_default();
             *most = (*most).max(grid);
         }
         self.conditions.extend(&program.plan.conditions);
         self.outlines.insert(outline(program));
     }
+
+    /// Counts the `launch` calls of a plan that no case has made.
+    pub(super) fn n_new(&self, plan: &ResolvedPlan) -> usize {
+        let lines: BTreeSet<u32> = launches(plan).map(|(line, _)| line).collect();
+        lines.iter().filter(|line| !self.blocks.contains_key(line)).count()
+    }
 }
 
-/// Returns the launches of a case: line and blocks along x.
-fn launches(program: &CaseProgram) -> impl Iterator<Item = (u32, u32)> {
-    program.plan.steps.iter().filter_map(|step| match step {
+/// Returns the launches of a plan: line and blocks along x.
+fn launches(plan: &ResolvedPlan) -> impl Iterator<Item = (u32, u32)> {
+    plan.steps.iter().filter_map(|step| match step {
         Step::Launch { line, grid, .. } => Some((*line, grid[0])),
         Step::Copy { .. } | Step::Gemm { .. } | Step::Convolution { .. } | Step::Fill { .. } => {
             None
@@ -114,25 +122,32 @@ fn launch_gaps(request: &EvalRequest, program: &Program, ran: &Launches) -> Vec<
         dtypes: Vec::new(),
         grids: None,
     };
+    let largest = |line: u32| {
+        let of_case = |case: &CaseProgram| {
+            let blocks = launches(&case.plan).filter(|(other, _)| *other == line);
+            Some((blocks.map(|(_, blocks)| blocks).max()?, case.case))
+        };
+        // A GPU runs the large cases.
+        program.cases.iter().filter_map(of_case).max().filter(|_| !request.on_gpu)
+    };
+    let grids = |ran, (planned, case): (u32, usize)| Grids {
+        ran,
+        planned,
+        args: describe_args(&request.cases[case]),
+    };
     let mut gaps = Vec::new();
     for line in plan::launch_lines(&file).into_iter().collect::<BTreeSet<u32>>() {
-        match ran.blocks.get(&line) {
-            None => gaps.push(gap(line, GapKind::LaunchNeverRan)),
-            // A GPU runs the large cases.
-            Some(&ran) if ran <= MANY_BLOCKS && !request.on_gpu => {
-                let of_line = |case| launches(case).filter(move |(other, _)| *other == line);
-                let all = program
-                    .cases
-                    .iter()
-                    .flat_map(|case| of_line(case).map(move |(_, blocks)| (blocks, case.case)));
-                if let Some((planned, case)) = all.max().filter(|(most, _)| MANY_BLOCKS < *most) {
-                    let args = describe_args(&request.cases[case]);
-                    let grids = Some(Grids { ran, planned, args });
-                    gaps.push(Gap { grids, ..gap(line, GapKind::FewBlocks) });
-                }
+        let (kind, grids) = match ran.blocks.get(&line) {
+            None => (GapKind::LaunchNeverRan, largest(line).map(|planned| grids(0, planned))),
+            Some(&ran) if ran <= MANY_BLOCKS => {
+                let Some(planned) = largest(line).filter(|(most, _)| MANY_BLOCKS < *most) else {
+                    continue;
+                };
+                (GapKind::FewBlocks, Some(grids(ran, planned)))
             }
-            Some(_) => {}
-        }
+            Some(_) => continue,
+        };
+        gaps.push(Gap { grids, ..gap(line, kind) });
     }
     // A GPU runs the large cases.
     if !request.on_gpu {

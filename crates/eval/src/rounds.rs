@@ -2,7 +2,10 @@
 
 use kgen_device::Device as _;
 use kgen_kernel::plan::type_macros;
-use kgen_record::{Case, CaseOutcome, CaseResult, Coverage, Finding, Level, Stage, Verdict};
+use kgen_record::{
+    Case, CaseClass, CaseOutcome, CaseResult, Coverage, Finding, Level, ResolvedPlan, Stage, Step,
+    Verdict,
+};
 
 use super::{
     CaseProgram, Error, Job,
@@ -36,6 +39,20 @@ const ALL_OPERATIONS: u64 = 4_000_000;
 /// Compile variants that further cases may add.
 const MAX_VARIANTS: usize = 3;
 
+/// Multiprocessors of the device that a plan sees when cases run again: persistent blocks then take several
+/// tiles, and kernels for many tiles a few.
+const FEW_SMS: u32 = 2;
+
+/// Cases that run again on such a device.
+const MAX_ON_FEW_SMS: usize = 6;
+
+/// A further case, and how its plan is evaluated.
+struct Further {
+    case: Case,
+    /// Multiprocessors that the plan sees, where it is not those of the target.
+    sm_count: Option<u32>,
+}
+
 /// Draws further cases while there are gaps and a round closes some; returns the gaps that are
 /// left.
 ///
@@ -56,6 +73,12 @@ pub(super) fn draw(
         ran: 0,
     };
     let mut coverage = rounds.coverage();
+    if has_open_gaps(coverage.as_ref()) && all_right(builder) {
+        let again = rounds.on_few_sms(&passed(job, builder))?;
+        rounds.judge_all(&again, builder)?;
+        rounds.operations = ALL_OPERATIONS;
+        coverage = rounds.coverage();
+    }
     for round in 0..MAX_ROUNDS {
         let Some(before) = coverage.as_ref().filter(|_| all_right(builder)) else { break };
         let passed = passed(job, builder);
@@ -63,6 +86,8 @@ pub(super) fn draw(
         if cases.is_empty() || !has_reference(job, rounds.linker, &cases) {
             break;
         }
+        let cases: Vec<Further> =
+            cases.into_iter().map(|case| Further { case, sm_count: None }).collect();
         rounds.judge_all(&cases, builder)?;
         let after = rounds.coverage();
         let grew = after.as_ref().is_some_and(|after| after.gaps != before.gaps);
@@ -78,6 +103,28 @@ pub(super) fn draw(
 fn all_right(builder: &mut EvaluationBuilder<'_>) -> bool {
     let evaluation = builder.evaluation();
     evaluation.failed().next().is_none() && 0 < evaluation.n_passed()
+}
+
+/// Returns whether there are gaps that a case may close.
+fn has_open_gaps(coverage: Option<&Coverage>) -> bool {
+    coverage.is_some_and(|coverage| coverage.gaps.iter().any(|gap| gap.kind.may_close()))
+}
+
+fn has_empty_launch(plan: &ResolvedPlan) -> bool {
+    plan.steps.iter().any(|step| matches!(step, Step::Launch { grid, .. } if grid.contains(&0)))
+}
+
+/// Returns whether a verdict is about what a kernel did, and not about its launch: one that needs more
+/// multiprocessors than the smallest device has is no fault.
+const fn is_of_a_run(verdict: Verdict) -> bool {
+    !matches!(
+        verdict,
+        Verdict::Declined
+            | Verdict::Unsupported
+            | Verdict::PlanError
+            | Verdict::CompileError
+            | Verdict::LaunchError
+    )
 }
 
 /// Returns the cases of the request that passed.
@@ -108,10 +155,39 @@ impl Rounds<'_, '_, '_, '_> {
         self.emulation.coverage(self.linker)
     }
 
+    /// Returns cases of which the plan is another one on a device with few multiprocessors, those first
+    /// that launch what no case has launched.
+    fn on_few_sms(&self, passed: &[&Case]) -> Result<Vec<Further>, Error> {
+        let (source, file) = (self.linker.source(), self.linker.file());
+        let mut found = Vec::new();
+        for case in passed.iter().filter(|case| case.class != CaseClass::Drawn) {
+            let env = source.env(case)?;
+            let few = source.resolve(file, &env.clone().with_sm_count(FEW_SMS));
+            let (Ok(plan), Ok(few)) = (source.resolve(file, &env), few) else { continue };
+            let is_same = (&plan.steps, &plan.defines) == (&few.steps, &few.defines);
+            // A share of the multiprocessors that is none of two.
+            if is_same || (has_empty_launch(&few) && !has_empty_launch(&plan)) {
+                continue;
+            }
+            let case = Case {
+                id: format!("further-sms-{FEW_SMS}:{}", case.id),
+                class: CaseClass::Further,
+                ..(*case).clone()
+            };
+            let n_new = self.emulation.launches.n_new(&few);
+            let operations = budget::operations(self.emulation.job, &case);
+            found.push((n_new, operations, Further { case, sm_count: Some(FEW_SMS) }));
+        }
+        // The largest come first: small ones have few tiles on any device.
+        found.sort_by(|a, b| (b.0, b.1).cmp(&(a.0, a.1)));
+        found.truncate(MAX_ON_FEW_SMS);
+        Ok(found.into_iter().map(|(.., further)| further).collect())
+    }
+
     /// Judges cases until one fails or the budget is spent.
     fn judge_all(
         &mut self,
-        cases: &[Case],
+        cases: &[Further],
         builder: &mut EvaluationBuilder<'_>,
     ) -> Result<(), Error> {
         for case in cases {
@@ -125,18 +201,25 @@ impl Rounds<'_, '_, '_, '_> {
 
     /// Judges a case; one that the plan does not take, that is beyond the budget or that the emulator
     /// cannot run leaves no result.
-    fn judge(&mut self, case: &Case, builder: &mut EvaluationBuilder<'_>) -> Result<(), Error> {
-        let job = self.emulation.job;
+    fn judge(
+        &mut self,
+        further: &Further,
+        builder: &mut EvaluationBuilder<'_>,
+    ) -> Result<(), Error> {
+        let (job, case) = (self.emulation.job, &further.case);
         let index = builder.evaluation().cases.len();
         let operations = budget::operations(job, case);
-        if MAX_OPERATIONS.min(self.operations) < operations
+        let is_again = further.sm_count.is_some();
+        let most = if is_again { ALL_OPERATIONS } else { MAX_OPERATIONS };
+        if most.min(self.operations) < operations
             || budget::refusal(job, case, operations).is_some()
         {
             return Ok(());
         }
-        let result = match self.link(case, index, builder) {
+        let result = match self.link(further, index, builder) {
             Ok(None) => return Ok(()),
             Err(BuildError::Machine(error)) => return Err(error),
+            Err(BuildError::Stopped(_)) if is_again => return Ok(()),
             Err(BuildError::Stopped(rejected)) => {
                 let finding = rejected.findings.into_iter().next();
                 let finding = finding.unwrap_or_else(|| Finding::new("it does not compile"));
@@ -149,10 +232,19 @@ impl Rounds<'_, '_, '_, '_> {
                     return Ok(());
                 };
                 self.operations -= operations;
-                match self.run(&prepared, operations, &program)? {
-                    Some(result) => result,
-                    None => return Ok(()),
+                let result = self.run(&prepared, operations, &program)?;
+                let blames = |result: &CaseResult| match result.outcome {
+                    CaseOutcome::Judged(verdict) => !is_again || is_of_a_run(verdict),
+                    CaseOutcome::Skipped { .. } => true,
+                };
+                let Some(mut result) = result.filter(blames) else { return Ok(()) };
+                if is_again && result.outcome != CaseOutcome::Judged(Verdict::Passed) {
+                    result.findings.push(Finding::new(format!(
+                        "the plan saw an `sm_count` of {FEW_SMS} here: devices of one architecture differ \
+                         in it"
+                    )));
                 }
+                result
             }
         };
         self.ran += 1;
@@ -163,13 +255,17 @@ impl Rounds<'_, '_, '_, '_> {
     /// Resolves and binds the plan of a case; `None` where it has none.
     fn link(
         &mut self,
-        case: &Case,
+        further: &Further,
         index: usize,
         builder: &mut EvaluationBuilder<'_>,
     ) -> Result<Option<CaseProgram>, BuildError> {
-        let source = self.linker.source();
+        let (source, case) = (self.linker.source(), &further.case);
+        let mut env = source.env(case)?;
+        if let Some(sm_count) = further.sm_count {
+            env = env.with_sm_count(sm_count);
+        }
         // Limits of the plan language, such as that of launches, are no fault of the kernel.
-        let Ok(plan) = source.resolve(self.linker.file(), &source.env(case)?) else {
+        let Ok(plan) = source.resolve(self.linker.file(), &env) else {
             return Ok(None);
         };
         let planned =

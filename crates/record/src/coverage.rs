@@ -28,7 +28,7 @@ pub struct Gap {
     /// Element types in which it was not; empty where that is all of them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub dtypes: Vec<DType>,
-    /// The grids of a launch that never was a large one.
+    /// The grids of a launch that never was a large one, or never ran though a case asks for it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub grids: Option<Grids>,
 }
@@ -97,8 +97,14 @@ impl fmt::Display for Gap {
             let dtypes: Vec<&str> = self.dtypes.iter().map(|dtype| dtype.name()).collect();
             write!(f, " in {}, as it did in other types", dtypes.join(", "))?;
         }
-        if let Some(Grids { ran, planned, args }) = &self.grids {
-            write!(f, " (at most {ran}; the plan asks for {planned} in {args})")?;
+        match &self.grids {
+            Some(Grids { ran: 0, args, .. }) => {
+                write!(f, " (the plan asks for it in {args}, which did not run)")?;
+            }
+            Some(Grids { ran, planned, args }) => {
+                write!(f, " (at most {ran}; the plan asks for {planned} in {args})")?;
+            }
+            None => {}
         }
         write!(f, ": {}", self.text.trim())
     }

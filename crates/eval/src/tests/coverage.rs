@@ -1,6 +1,8 @@
 //! Gaps that cases leave in a kernel, and the further cases that are drawn for it.
 
-use kgen_record::{CaseClass, DType, EvalRequest, Evaluation, Gap, GapKind, Limits, Verdict};
+use kgen_record::{
+    CaseClass, DType, EvalRequest, Evaluation, Finding, Gap, GapKind, Limits, Verdict,
+};
 
 use super::{evaluate, judged, request};
 
@@ -184,4 +186,59 @@ fn grids_that_only_large_cases_have_are_named() {
     let begin = "line 2: never launched with more than 65,535 blocks (at most 3; the plan asks for \
                  131072 in self=f32[16777216]): launch(\"relu\"";
     assert!(gap.starts_with(begin), "{gap}");
+}
+
+/// A relu of persistent blocks, whose plan names their number, and `SECOND` is done to what a block
+/// computes from its second tile on.
+fn persistent(grid: &str, second: &str) -> String {
+    r#"/*@plan
+tiles = cdiv(self.numel, 4096)
+launch("relu", grid=GRID, block=128, args=[self, out, self.numel])
+@*/
+extern "C" __global__ void relu(const T_self* x, T_out* y, long long n) {
+  bool first = true;
+  for (long long tile = blockIdx.x; tile * 4096 < n; tile += gridDim.x) {
+    for (long long i = tile * 4096 + threadIdx.x; i < n && i < (tile + 1) * 4096; i += 128) {
+      T_out value = x[i] > (T_self)0 ? x[i] : (T_self)0;
+      if (!first) SECOND;
+      y[i] = value;
+    }
+    first = false;
+  }
+}
+"#
+    .replace("GRID", grid)
+    .replace("SECOND", second)
+}
+
+/// 132 multiprocessors have a tile each, and two of them several.
+#[test]
+fn later_tiles_of_persistent_blocks_are_judged() {
+    let cases = r#"[{ self = "[9000]" }]"#;
+    let wrong = persistent("min(tiles, sm_count)", "value = (T_out)7");
+    let refused = judged("relu", r#"["f32"]"#, cases, &wrong);
+    assert_eq!(refused.verdict, Verdict::WrongOutput, "{refused:#?}");
+    let failed = refused.failed().next().unwrap();
+    assert!(failed.case.starts_with("further-sms-2:"), "{}", failed.case);
+    let says_why = |finding: &Finding| finding.message.contains("an `sm_count` of 2");
+    assert!(failed.findings.iter().any(says_why), "{failed:#?}");
+
+    let right = persistent("min(tiles, sm_count)", "value = value");
+    let passed = judged("relu", r#"["f32"]"#, cases, &right);
+    assert_eq!(passed.verdict, Verdict::Passed, "{passed:#?}");
+}
+
+#[test]
+fn a_plan_that_needs_more_multiprocessors_is_not_blamed() {
+    let kernel = persistent("min(tiles, sm_count // 4)", "value = value");
+    let passed = judged("relu", r#"["f32"]"#, r#"[{ self = "[9000]" }]"#, &kernel);
+    assert_eq!(passed.verdict, Verdict::Passed, "{passed:#?}");
+}
+
+#[test]
+fn a_launch_for_many_tiles_is_judged_with_few() {
+    let kernel = other_launch("cdiv(self.numel, 4096) > sm_count");
+    let refused = judged("relu", r#"["f32"]"#, r#"[{ self = "[9000]" }]"#, &kernel);
+    assert_eq!(refused.verdict, Verdict::WrongOutput, "{refused:#?}");
+    assert!(refused.failed().next().unwrap().case.starts_with("further-sms-2:"), "{refused:#?}");
 }

@@ -103,6 +103,13 @@ impl Env {
         }
     }
 
+    /// Lets the plan see a device with other multiprocessors.
+    #[must_use]
+    pub fn with_sm_count(mut self, sm_count: u32) -> Self {
+        self.names.insert("sm_count".to_owned(), Value::Int(sm_count.into()));
+        self
+    }
+
     /// Lets the plan call libraries, which compute in a precision.
     #[must_use]
     pub fn with_libraries(mut self, precision: Option<Precision>) -> Self {

@@ -18,7 +18,9 @@ mod shorten;
 mod timing;
 
 use kgen_ops::op::{self, OpFamily};
-use kgen_record::{CaseOutcome, CaseResult, DType, Evaluation, FeedbackKind, FeedbackSet, Verdict};
+use kgen_record::{
+    CaseOutcome, CaseResult, DType, Evaluation, FeedbackKind, FeedbackSet, GapKind, Verdict,
+};
 
 use super::text::inline;
 
@@ -148,9 +150,19 @@ fn unreached(evaluation: &Evaluation) -> Option<Section> {
     let named: Vec<String> = gaps.iter().take(MAX_GAPS).map(|gap| format!("* {gap}")).collect();
     let more = gaps.len() - named.len();
     let more = if more == 0 { String::new() } else { format!("\n* and {more} more") };
+    let is_needed = gaps.iter().any(|gap| {
+        gap.kind == GapKind::PlanConditionOneWay || gap.grids.as_ref().is_some_and(|g| g.ran == 0)
+    });
+    let advice = if is_needed {
+        "Keep those that a larger case needs, and let some small case reach them too, for example by a \
+         condition on shape and `sm_count` (the emulator repeats cases with an `sm_count` of 2); remove \
+         what no case needs"
+    } else {
+        "Remove what is not needed, or make sure of it"
+    };
     let text = format!(
-        "The cases left these parts of the kernel open, so nothing shows that they are right. Remove \
-         what is not needed, or make sure of it:\n\n{}{more}",
+        "The cases left these parts of the kernel open, so nothing shows that they are right. \
+         {advice}:\n\n{}{more}",
         named.join("\n")
     );
     Some(Section::new(FeedbackKind::Correctness, text))
