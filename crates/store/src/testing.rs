@@ -107,6 +107,17 @@ fn case(index: usize, wrong: bool) -> CaseResult {
     }
 }
 
+/// Makes a folder in memory where the machine has such: a disk takes milliseconds for each flush.
+///
+/// # Panics
+///
+/// When it cannot be made.
+#[must_use]
+pub fn folder() -> tempfile::TempDir {
+    let made = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir());
+    made.expect("there is room for a folder")
+}
+
 /// The writes of this process in their order, for the test that cuts a run after each of them.
 pub mod journal {
     use std::{

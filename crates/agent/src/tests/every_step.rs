@@ -9,7 +9,10 @@ use std::{
 
 use kgen_llm::Turn;
 use kgen_record::{AttemptId, OpKey};
-use kgen_store::{AttemptRecord, CallState, RecordedRun, Run, RunState, testing::journal};
+use kgen_store::{
+    AttemptRecord, CallState, RecordedRun, Run, RunState,
+    testing::{folder, journal},
+};
 
 use super::{Script, Trace, beam, best_of, records, resuming::rebuild};
 use crate::{CandidateSource, Search};
@@ -99,7 +102,7 @@ fn prompts(trace: &Trace) -> BTreeMap<(u32, bool), String> {
 #[tokio::test]
 async fn killed_after_any_write_every_strategy_ends_the_same() {
     for (index, search) in searches().into_iter().enumerate() {
-        let root = tempfile::tempdir().unwrap();
+        let root = folder();
         let whole_dir = root.path().join("whole");
         let whole = script(search).run_in(&whole_dir).await;
         let expected = essence(&whole_dir);
@@ -164,7 +167,7 @@ fn as_recorded(mut record: AttemptRecord) -> AttemptRecord {
 #[tokio::test]
 async fn a_replay_with_its_evaluations_is_the_recording() {
     for search in searches() {
-        let root = tempfile::tempdir().unwrap();
+        let root = folder();
         let recorded = root.path().join("recorded");
         script(search).run_in(&recorded).await;
         let again = root.path().join("again");
@@ -191,7 +194,7 @@ async fn a_replay_with_its_evaluations_is_the_recording() {
 #[tokio::test]
 async fn a_replay_that_was_killed_goes_on_as_a_replay() {
     let search = Search { planner: true, ..beam(2, 3) };
-    let root = tempfile::tempdir().unwrap();
+    let root = folder();
     let recorded = root.path().join("recorded");
     script(search).run_in(&recorded).await;
     let whole_dir = root.path().join("whole");
@@ -211,7 +214,7 @@ async fn a_replay_that_was_killed_goes_on_as_a_replay() {
 
 #[tokio::test]
 async fn a_recording_with_plans_is_replayed_without_them() {
-    let root = tempfile::tempdir().unwrap();
+    let root = folder();
     let recorded = root.path().join("recorded");
     script(Search { planner: true, ..Search::repair() }).run_in(&recorded).await;
     let again = root.path().join("again");

@@ -12,7 +12,10 @@ use std::{
 use kgen_record::{AttemptId, OpKey};
 use kgen_store::{
     Run,
-    testing::journal::{self, Change, Kept, Write},
+    testing::{
+        folder,
+        journal::{self, Change, Kept, Write},
+    },
 };
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -69,7 +72,7 @@ fn reported(writes: &[Write]) -> Vec<u32> {
 #[tokio::test]
 async fn the_power_goes_five_hundred_times_and_nothing_that_was_reported_is_missing() {
     for (index, search) in searches().into_iter().enumerate() {
-        let root = tempfile::tempdir().unwrap();
+        let root = folder();
         let whole_dir = root.path().join("whole");
         let whole = script(search).run_in(&whole_dir).await;
         let expected = essence(&whole_dir);

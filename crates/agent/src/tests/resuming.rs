@@ -8,7 +8,10 @@ use std::{
 };
 
 use kgen_record::Spend;
-use kgen_store::{AttemptRecord, CallState, Run, RunState, testing::journal};
+use kgen_store::{
+    AttemptRecord, CallState, Run, RunState,
+    testing::{folder, journal},
+};
 
 use super::{Script, Trace};
 
@@ -64,7 +67,7 @@ fn files(dir: &Path) -> BTreeSet<String> {
 
 #[tokio::test]
 async fn killed_after_any_write_it_ends_the_same() {
-    let root = tempfile::tempdir().unwrap();
+    let root = folder();
     let whole_dir = root.path().join("whole");
     let whole = script().run_in(&whole_dir).await;
     assert_eq!(whole.asked.len(), 4);
@@ -111,7 +114,7 @@ fn check_calls(whole: &Trace, resumed: &Trace, before: &RunState, last_write: &P
 
 #[tokio::test]
 async fn a_finished_run_is_left_as_it_is() {
-    let root = tempfile::tempdir().unwrap();
+    let root = folder();
     let dir = root.path().join("r");
     script().run_in(&dir).await;
     let again = script().run_in(&dir).await;
