@@ -430,4 +430,9 @@ fn a_kernel_of_a_run_is_exported_as_a_module() {
     fails(folder.path(), &with(&["--attempt", "9"]), 2, &["there is no attempt 9 at relu"]);
     let args = ["export", demo, "--op", "gelu", "--to", "torch"];
     fails(folder.path(), &args, 2, &["demo-gpu has no finished attempt at gelu", "relu, softmax"]);
+    let begun = folder.path().join("demo-gpu");
+    fs::create_dir(&begun).unwrap();
+    fs::copy(format!("{demo}/run.json"), begun.join("run.json")).unwrap();
+    let args = ["export", begun.to_str().unwrap(), "--op", "relu", "--to", "torch"];
+    fails(folder.path(), &args, 2, &["it has none at all: `kgen resume demo-gpu` goes on"]);
 }

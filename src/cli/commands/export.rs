@@ -245,10 +245,13 @@ impl Winner {
         let key = OpKey::from(op);
         let Some(metadata) = run.metadata(&key)? else {
             let known: Vec<String> = run.ops()?.into_iter().map(|op| op.0).collect();
-            let message = format!("{} has no finished attempt at {}", run.info().run_id, op.name);
-            return Err(
-                CommandError::usage(message).hint(format!("its ops are {}", known.join(", ")))
-            );
+            let run = &run.info().run_id;
+            let hint = match known.as_slice() {
+                [] => format!("it has none at all: `kgen resume {run}` goes on with it"),
+                known => format!("its ops are {}", known.join(", ")),
+            };
+            let message = format!("{run} has no finished attempt at {}", op.name);
+            return Err(CommandError::usage(message).hint(hint));
         };
         let number = attempt.unwrap_or(metadata.best_attempt);
         let id = AttemptId { op: key, number };
