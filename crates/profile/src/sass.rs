@@ -69,6 +69,7 @@ fn kind(opcode: &str) -> Option<&'static str> {
         "LDGSTS" | "UTMALDG" | "UTMASTG" | "UBLKCP" => "asynchronous copies",
         "ATOM" | "ATOMG" | "ATOMS" | "RED" | "REDG" => "atomics",
         "BAR" | "WARPSYNC" | "SYNCS" => "barriers",
+        "MEMBAR" if is_gpu_wide(opcode) => "fences of the whole GPU",
         "SHFL" | "REDUX" | "CREDUX" => "shuffles",
         "MUFU" => "special functions",
         "HMMA" | "HGMMA" | "IMMA" | "IGMMA" | "QGMMA" | "BMMA" | "DMMA" | "QMMA" | "UTCHMMA"
@@ -82,6 +83,14 @@ fn kind(opcode: &str) -> Option<&'static str> {
         _ => return None,
     })
 }
+
+/// Whether a fence waits until all multiprocessors see the accesses before it.
+fn is_gpu_wide(opcode: &str) -> bool {
+    opcode.split('.').any(|part| matches!(part, "GPU" | "SYS" | "VC"))
+}
+
+/// Fences of the whole GPU that a kernel has for its blocks to begin and end together.
+const FEW_FENCES: usize = 2;
 
 /// Names the notable parts.
 fn lints(opcodes: &[String]) -> Vec<String> {
@@ -97,6 +106,13 @@ fn lints(opcodes: &[String]) -> Vec<String> {
     let doubles = count(&|code| head(code, &["DADD", "DMUL", "DFMA"]));
     if 0 < doubles {
         lints.push(format!("{doubles} instructions in f64: a constant without `f`, or wanted"));
+    }
+    let fences = count(&|code| head(code, &["MEMBAR"]) && is_gpu_wide(code));
+    if FEW_FENCES < fences {
+        lints.push(format!(
+            "{fences} fences of the whole GPU (`__threadfence`, `.release.cluster`, `.gpu`), each of hundreds \
+             of cycles: none belongs into a loop"
+        ));
     }
     for (what, load) in [("loads", "LDG"), ("stores", "STG")] {
         let all = count(&|code| head(code, &[load]));

@@ -39,10 +39,12 @@ KG_FN void mbarrier_inval(uint64_t* bar) {
 KG_FN void mbarrier_arrive(uint64_t* bar) {
   asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(smem_address(bar)) : "memory");
 }
-// Arrives at the barrier at the same place in another block of the cluster.
+// Arrives at the barrier at the same place in another block of the cluster: that block may overwrite what this thread
+// has read. After writes to the other block's memory call `fence_cluster()` first; `.release.cluster` on each arrival
+// would be a fence of the whole GPU.
 KG_FN void mbarrier_arrive(uint64_t* bar, uint32_t rank) {
   asm volatile("{ .reg .b32 remote; mapa.shared::cluster.u32 remote, %0, %1;"
-               "mbarrier.arrive.release.cluster.shared::cluster.b64 _, [remote]; }"
+               "mbarrier.arrive.shared::cluster.b64 _, [remote]; }"
                ::"r"(smem_address(bar)), "r"(rank) : "memory");
 }
 // Arrives, and announces bytes that copies will bring.
@@ -82,6 +84,8 @@ KG_FN void fence_mbarrier_init() { asm volatile("fence.mbarrier_init.release.clu
 // Orders plain accesses before those of TMA and wgmma: of shared memory, and of all memory.
 KG_FN void fence_async_shared() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
 KG_FN void fence_async() { asm volatile("fence.proxy.async;" ::: "memory"); }
+// Orders this thread's accesses before those that follow, as all blocks of the cluster see them.
+KG_FN void fence_cluster() { asm volatile("fence.acq_rel.cluster;" ::: "memory"); }
 
 // ---- Clusters ------------------------------------------------------------------------------------
 

@@ -90,7 +90,7 @@ fn floor(subject: &Subject<'_>) -> Option<String> {
     }
     let what = match floor.limit {
         Limit::Memory => memory(subject.family),
-        Limit::Compute => compute(subject.family),
+        Limit::Compute => compute(subject.family, subject.evaluation),
         Limit::Launch => "launches, copies by `contiguous` and cleared scratch are what is left",
     };
     Some(format!(
@@ -125,8 +125,15 @@ const fn memory(family: OpFamily) -> &'static str {
 }
 
 /// Names the usual obstacles of this family on the way to the peak of its arithmetic.
-const fn compute(family: OpFamily) -> &'static str {
-    if family.sums_products() {
+fn compute(family: OpFamily, evaluation: &Evaluation) -> &'static str {
+    let has_matrix = |kernel: &Resources| {
+        kernel.sass.as_ref().is_some_and(|code| code.kinds.contains_key("matrix instructions"))
+    };
+    if family.sums_products() && evaluation.resources.iter().any(has_matrix) {
+        "what is missing is matrix instructions that never wait: loads several stages ahead, all but the \
+         newest group of them still running, no fence of the whole GPU in the loop, the results of a tile \
+         stored while the next is multiplied"
+    } else if family.sums_products() {
         "what is missing is tensor cores where the inputs are 16-bit, results per thread (register \
          tiles) where they are f32, and loads that overlap with arithmetic"
     } else {

@@ -18,12 +18,22 @@ pub(super) fn section(subject: &Subject<'_>) -> Option<Section> {
     let evaluation = subject.evaluation;
     let is_pass = evaluation.verdict.is_pass();
     let tells = |kernel: &&Resources| is_pass || 0 < kernel.spill_stores;
-    let kernels = evaluation.resources.iter().filter(tells).take(MAX_KERNELS);
-    let lines: Vec<_> = kernels.map(|kernel| line(subject, kernel)).collect();
+    let mut kernels: Vec<&Resources> = evaluation.resources.iter().filter(tells).collect();
+    // The kernels of the largest cases decide the speed.
+    kernels.sort_by_key(|kernel| std::cmp::Reverse(n_threads(kernel)));
+    let shown = kernels.into_iter().take(MAX_KERNELS);
+    let lines: Vec<_> = shown.map(|kernel| line(subject, kernel)).collect();
     (!lines.is_empty()).then(|| {
         let text = format!("Compiled kernels, worst variant each:\n\n{}", lines.join("\n"));
         Section::new(FeedbackKind::Static, text)
     })
+}
+
+/// Returns the threads of a kernel's largest launch.
+fn n_threads(kernel: &Resources) -> u64 {
+    let product = |of: [u32; 3]| of.into_iter().map(u64::from).product::<u64>();
+    let threads = |launch: &LaunchFacts| product(launch.grid) * product(launch.block);
+    kernel.launches.iter().map(threads).max().unwrap_or(0)
 }
 
 fn line(subject: &Subject<'_>, kernel: &Resources) -> String {
