@@ -63,7 +63,7 @@ elif tensor_cores and boxes:
                  heads // value.shape[-3], m_batch, m_head, m_row, m_column, is_causal, scale == None, factor])
 elif tensor_cores:
     define("KIND", 2)
-    launch("attention<true>" if wide else "attention<false>", grid=(cdiv(queries, 64), min(heads_, 65535), cdiv(heads_, 65535)),
+    launch("attention<16>" if wide else "attention<2>", grid=(cdiv(queries, 64), min(heads_, 65535), cdiv(heads_, 65535)),
            block=128, smem=192 * padded * 2, args=args_)
 elif query.dtype == "f32" and padded <= 128 and queries > 1:
     define("KIND", 4)

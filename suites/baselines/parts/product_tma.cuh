@@ -28,6 +28,9 @@ product_by_boxes(const __grid_constant__ CUtensorMap map_a, const __grid_constan
             copy_boxes<B_ALONG_K, TILE_N>(to.b, &map_b, barrier, tile.y, step * DEPTH, batch);
         };
     };
+    __shared__ __align__(16) Epilogue::Tile space[TILE_THREADS / 32];
+    // Behind long products whole rows cost more than they save.
+    const bool by_rows = k <= 512 || n % 2 == 1;
     auto output = [&](long long at) {
         const int2 tile = tile_of(at % tiles, m, n);
         const int batch = at / tiles;
@@ -37,6 +40,10 @@ product_by_boxes(const __grid_constant__ CUtensorMap map_a, const __grid_constan
         const bool inside = !c && n % 2 == 0 && tile.x + TILE_M <= m && tile.y + TILE_N <= n;
         return [=](int row, int column, const float* sums) {
             row += tile.x;
+            if (by_rows) {
+                epilogue.rows(row, column + tile.y, sums, space[threadIdx.x / 32]);
+                return;
+            }
             column += tile.y + threadIdx.x % 4 * 2;
             T_out* to = epilogue.out + static_cast<long long>(row) * n + column;
 #pragma unroll
