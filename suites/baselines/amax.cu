@@ -29,6 +29,7 @@ n = a * b * c * d
 count = r1 * r2 * r3
 after = r2 * c * r3 * d
 first, second, option = out, None, f32(0)
+least = (256, 64)
 #include "fold.plan"
 if not folds:
     # Long slices are shared by 32 lanes.

@@ -25,6 +25,7 @@ n = a * b * c
 count = r1 * r2
 after = r2 * c
 first, second, option = out, None, f32(0)
+least = (256, 64)
 #include "fold.plan"
 if not folds:
     # Long slices are shared by 32 lanes.

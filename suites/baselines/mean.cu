@@ -29,6 +29,7 @@ n = a * b * c * d
 count = r1 * r2 * r3
 after = r2 * c * r3 * d
 first, second, option = out, None, f32(0)
+least = (256, 64)
 #include "fold.plan"
 if not folds:
     # Long slices are shared by 32 lanes.
@@ -63,21 +64,9 @@ __device__ void store(T_out* __restrict__ out, long long o, long long n, long lo
     out[o] = kg::from_float<T_out>(sum / static_cast<float>(count));
 }
 
-struct Fold {
-    float sum;
-    static __device__ Fold none() { return {0.0f}; }
-    template <int N>
-    __device__ __forceinline__ void add(const T_self (&x)[N], long long at, long long step) {
-        float part = 0.0f;
-#pragma unroll
-        for (int i = 0; i < N; ++i) {
-            part += static_cast<float>(kg::to_acc(x[i]));
-        }
-        sum += part;
-    }
-    __device__ void join(const Fold& other) { sum += other.sum; }
-    __device__ Fold of_lane(int offset) const { return {__shfl_xor_sync(0xffffffffu, sum, offset)}; }
-};
+using Acc = float;
+__device__ __forceinline__ auto term(T_self x) { return kg::to_acc(x); }
+#include "fold_sum.cuh"
 
 using First = T_out;
 using Second = T_out;

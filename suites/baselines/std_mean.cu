@@ -26,6 +26,7 @@ count = r1 * r2
 correct = correction if has(correction) else 1.0
 after = r2 * c
 first, second, option = out0, out1, correct
+least = (256, 64)
 #include "fold.plan"
 if not folds:
     # Long slices are shared by 32 lanes.

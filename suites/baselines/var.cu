@@ -30,6 +30,7 @@ count = r1 * r2 * r3
 correct = correction if has(correction) else 1.0
 after = r2 * c * r3 * d
 first, second, option = out, None, correct
+least = (256, 64)
 #include "fold.plan"
 if not folds:
     # Long slices are shared by 32 lanes.
