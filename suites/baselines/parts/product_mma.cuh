@@ -3,7 +3,11 @@ constexpr int N_THREADS = 2 * TILE_N;
 
 constexpr int DEPTH = 64;             // of a tile along k
 constexpr int WARPS_N = TILE_N / 32;  // a warp has 32 columns
+#if __CUDA_ARCH__ >= 900
 constexpr int BLOCKS_PER_SM = 2;
+#else
+constexpr int BLOCKS_PER_SM = N_THREADS == 256 ? 1 : 2;  // as many as shared memory lets in
+#endif
 static_assert(sizeof(ElementA) == 2 && sizeof(ElementB) == 2, "f16 or bf16");
 
 constexpr unsigned SIZE_A = TILE_M * DEPTH * 2;

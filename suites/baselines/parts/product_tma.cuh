@@ -31,7 +31,7 @@ product_by_boxes(const __grid_constant__ CUtensorMap map_a, const __grid_constan
     };
     __shared__ __align__(16) Epilogue::Tile space[TILE_THREADS / 32];
     // Behind long products whole rows cost more than they save.
-    const bool by_rows = k <= 512 || n % 2 == 1;
+    const bool by_rows = k <= 256 || n % 2 == 1;
     auto output = [&](long long at) {
         const int2 tile = tile_of(at % tiles, m, n);
         const int batch = at / tiles;
