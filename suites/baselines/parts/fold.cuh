@@ -159,9 +159,10 @@ fold_columns(const T_self* __restrict__ x, Fold* __restrict__ partial, First* __
     }
 }
 
+// The parts of a slice are so far apart.
 extern "C" __global__ void __launch_bounds__(256)
 fold_final(const Fold* __restrict__ partial, First* __restrict__ first, Second* __restrict__ second,
-           long long n, int splits, long long count, float option) {
+           long long n, int splits, long long stride, long long count, float option) {
 #if __CUDA_ARCH__ >= 900
     asm volatile("griddepcontrol.wait;" ::: "memory");
 #endif
@@ -171,7 +172,7 @@ fold_final(const Fold* __restrict__ partial, First* __restrict__ first, Second* 
     }
     Fold fold = Fold::none();
     for (int i = threadIdx.x; i < splits; i += blockDim.x) {
-        fold.join(partial[o * splits + i]);
+        fold.join(partial[(o / stride * splits + i) * stride + o % stride]);
     }
     fold = join_threads(fold);
     if (threadIdx.x > 0) {
