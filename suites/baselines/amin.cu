@@ -23,10 +23,15 @@ for i in range(x.ndim):
             c *= extent
 n = a * b * c
 count = r1 * r2
-# Long slices are shared by 32 lanes.
-lanes = 32 if count > 32 else 1
-launch("extreme", grid=cdiv(n, 128 // lanes), block=(lanes, 128 // lanes),
-       args=[x, out, n, r1, b, r2, c])
+after = r2 * c
+first, second, option = out, None, f32(0)
+least = (256, 64)
+#include "fold.plan"
+if not folds:
+    # Long slices are shared by 32 lanes.
+    lanes = 32 if count > 32 else 1
+    launch("extreme", grid=cdiv(n, 128 // lanes), block=(lanes, 128 // lanes),
+           args=[x, out, n, r1, b, r2, c])
 @*/
 
 // x is [a, r1, b, r2, c]; output o counts through [a, b, c], element r of its slice through [r1, r2].
@@ -41,6 +46,8 @@ struct Slice {
 };
 
 using Acc = kg::acc_t<T_self>;
+#define BEYOND(a, b) ((a) < (b))
+#include "fold_extreme.cuh"
 
 // The most extreme element so far and its index; NaN is beyond every number.
 struct Best {

@@ -27,10 +27,15 @@ for i in range(x.ndim):
             d *= extent
 n = a * b * c * d
 count = r1 * r2 * r3
-# Long slices are shared by 32 lanes.
-lanes = 32 if count > 32 else 1
-launch("mean", grid=cdiv(n, 128 // lanes), block=(lanes, 128 // lanes),
-       args=[x, out, n, r1, b, r2, c, r3, d])
+after = r2 * c * r3 * d
+first, second, option = out, None, f32(0)
+least = (256, 64)
+#include "fold.plan"
+if not folds:
+    # Long slices are shared by 32 lanes.
+    lanes = 32 if count > 32 else 1
+    launch("mean", grid=cdiv(n, 128 // lanes), block=(lanes, 128 // lanes),
+           args=[x, out, n, r1, b, r2, c, r3, d])
 @*/
 
 // x is [a, r1, b, r2, c, r3, d]; output o counts through [a, b, c, d], element r of its slice
@@ -55,6 +60,22 @@ __device__ float lane_sum(float value) {
     return value;
 }
 
+__device__ void store(T_out* __restrict__ out, long long o, long long n, long long count, float sum) {
+    out[o] = kg::from_float<T_out>(sum / static_cast<float>(count));
+}
+
+using Acc = float;
+__device__ __forceinline__ auto term(T_self x) { return kg::to_acc(x); }
+#include "fold_sum.cuh"
+
+using First = T_out;
+using Second = T_out;
+__device__ void finish(const Fold& fold, long long o, long long n, long long count, First* first, Second* second,
+                       float option) {
+    store(first, o, n, count, fold.sum);
+}
+#include "fold.cuh"
+
 extern "C" __global__ void mean(const T_self* __restrict__ x, T_out* __restrict__ out, long long n, long long r1, long long b, long long r2,
     long long c, long long r3, long long d) {
     const long long o = static_cast<long long>(blockIdx.x) * blockDim.y + threadIdx.y;
@@ -69,6 +90,6 @@ extern "C" __global__ void mean(const T_self* __restrict__ x, T_out* __restrict_
     }
     sum = lane_sum(sum);
     if (threadIdx.x == 0) {
-        out[o] = kg::from_float<T_out>(sum / static_cast<float>(count));
+        store(out, o, n, count, sum);
     }
 }

@@ -23,10 +23,15 @@ for i in range(x.ndim):
             c *= extent
 n = a * b * c
 count = r1 * r2
-# Long slices are shared by 32 lanes.
-lanes = 32 if count > 32 else 1
-launch("prod", grid=cdiv(n, 128 // lanes), block=(lanes, 128 // lanes),
-       args=[x, out, n, r1, b, r2, c])
+after = r2 * c
+first, second, option = out, None, f32(0)
+least = (256, 64)
+#include "fold.plan"
+if not folds:
+    # Long slices are shared by 32 lanes.
+    lanes = 32 if count > 32 else 1
+    launch("prod", grid=cdiv(n, 128 // lanes), block=(lanes, 128 // lanes),
+           args=[x, out, n, r1, b, r2, c])
 @*/
 
 // x is [a, r1, b, r2, c]; output o counts through [a, b, c], element r of its slice through [r1, r2].
@@ -41,6 +46,28 @@ struct Slice {
 };
 
 using Acc = kg::acc_t<T_out>;
+
+struct Fold {
+    Acc factor;
+    static __device__ Fold none() { return {1}; }
+    template <int N>
+    __device__ __forceinline__ void add(const T_self (&x)[N], long long at, long long step) {
+#pragma unroll
+        for (int i = 0; i < N; ++i) {
+            factor *= static_cast<Acc>(kg::to_acc(x[i]));
+        }
+    }
+    __device__ void join(const Fold& other) { factor *= other.factor; }
+    __device__ Fold of_lane(int offset) const { return {__shfl_xor_sync(0xffffffffu, factor, offset)}; }
+};
+
+using First = T_out;
+using Second = T_out;
+__device__ void finish(const Fold& fold, long long o, long long n, long long count, First* first, Second* second,
+                       float option) {
+    first[o] = kg::from_acc<T_out>(fold.factor);
+}
+#include "fold.cuh"
 
 extern "C" __global__ void prod(const T_self* __restrict__ x, T_out* __restrict__ out, long long n, long long r1, long long b, long long r2,
     long long c) {

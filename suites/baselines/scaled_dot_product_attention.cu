@@ -57,13 +57,19 @@ elif tensor_cores and boxes:
     map_q = tensor_map(query, box=[1, 1, 128, 64], swizzle=128, l2=256)
     map_k = tensor_map(key, box=[1, 1, keys_of, 64], swizzle=128, l2=256)
     map_v = tensor_map(value, box=[1, 1, keys_of, 64], swizzle=128, l2=256)
-    launch("attention_by_boxes", grid=(cdiv(queries, 128), heads_), block=384,
+    elements = max(depth, width)
+    kernel = "attention_by_boxes<48, 64>" if elements <= 48 else "attention_by_boxes<64, 64>"
+    if elements > 64:
+        kernel = "attention_by_boxes<80, 96>" if elements <= 80 else "attention_by_boxes<96, 96>" if elements <= 96 else "attention_by_boxes<128, 128>"
+    if elements > 128:
+        kernel = "attention_by_boxes<160, 192>" if elements <= 160 else "attention_by_boxes<192, 192>" if elements <= 192 else "attention_by_boxes<256, 256>"
+    launch(kernel, grid=(cdiv(queries, 128), heads_), block=384,
            smem=(128 + 4 * keys_of) * padded * 2,
            args=[map_q, map_k, map_v, attn_mask, out, queries, keys, depth, width, heads, heads // key.shape[-3],
                  heads // value.shape[-3], m_batch, m_head, m_row, m_column, is_causal, scale == None, factor])
 elif tensor_cores:
     define("KIND", 2)
-    launch("attention<true>" if wide else "attention<false>", grid=(cdiv(queries, 64), min(heads_, 65535), cdiv(heads_, 65535)),
+    launch("attention<16>" if wide else "attention<2>", grid=(cdiv(queries, 64), min(heads_, 65535), cdiv(heads_, 65535)),
            block=128, smem=192 * padded * 2, args=args_)
 elif query.dtype == "f32" and padded <= 128 and queries > 1:
     define("KIND", 4)

@@ -1,4 +1,5 @@
-// Baseline of scaled_mm: a thread per element, its products summed in order in f32.
+// Baseline of scaled_mm. On Hopper both factors are widened to f16, which holds every fp8 number, and tensor cores sum
+// in f32: those of fp8 keep 14 bits of a sum, which is less than the op asks for. Elsewhere a thread per element.
 /*@plan
 m, k = self.shape
 n = mat2.shape[1]
@@ -7,11 +8,127 @@ b_each = scale_b.stride[1] if scale_b.ndim == 2 and n > 1 else 0
 bias_each = 0
 if has(bias):
     bias_each = bias.stride[0]
-launch("scaled_mm", grid=cdiv(out.numel, 256), block=256,
-       args=[self, mat2, scale_a, scale_b, bias, out, out.numel, n, k, self.stride[0],
-             self.stride[1], mat2.stride[0], mat2.stride[1], a_each, b_each, bias_each])
+if define("TENSOR_CORES", cc == 90 and m * n > 64 and k > 0):
+    tile_m, tile_n = 128, 256 if n > 128 else 128
+    if cdiv(m, tile_m) * cdiv(n, tile_n) < sm_count:
+        tile_m, tile_n = 64, 64
+    define("TILE_M", tile_m)
+    define("TILE_N", tile_n)
+    stages = define("STAGES", (98304 if tile_m == 64 else 196608) // (128 * (tile_m + tile_n)))
+    pitch = align_up(k, 8)
+    a, b = scratch(2 * m * pitch), scratch(2 * n * pitch)
+    launch("widen<T_self>", grid=min(cdiv(m, 8), 16 * sm_count), block=256,
+           args=[self, a, m, k, self.stride[0], self.stride[1], pitch])
+    launch("widen<T_mat2>", grid=min(cdiv(n, 8), 16 * sm_count), block=256,
+           args=[mat2, b, n, k, mat2.stride[1], mat2.stride[0], pitch])
+    map_a = tensor_map(a, dtype="f16", shape=[m, k], strides=[pitch, 1], box=[tile_m, 64], swizzle=128, l2=256)
+    map_b = tensor_map(b, dtype="f16", shape=[n, k], strides=[pitch, 1], box=[tile_n, 64], swizzle=128, l2=256)
+    launch("scaled_mm_by_boxes", grid=min(cdiv(m, tile_m) * cdiv(n, tile_n), sm_count * (2 if tile_m == 64 else 1)),
+           block=128 + 2 * tile_m, smem=stages * (tile_m + tile_n) * 128,
+           args=[map_a, map_b, scale_a, scale_b, bias, out, m, n, k, a_each, b_each, bias_each])
+else:
+    launch("scaled_mm", grid=cdiv(out.numel, 256), block=256,
+           args=[self, mat2, scale_a, scale_b, bias, out, out.numel, n, k, self.stride[0],
+                 self.stride[1], mat2.stride[0], mat2.stride[1], a_each, b_each, bias_each])
 @*/
 
+struct Scales {
+    const float *a, *b;
+    const T_bias* bias;
+    long long a_each, b_each, bias_each;
+    // The conversion to an fp8 type saturates.
+    __device__ __forceinline__ T_out operator()(float sum, long long row, int column) const {
+        float value = sum * a[row * a_each] * b[column * b_each];
+        if (bias) {
+            value += kg::to_float(bias[column * bias_each]);
+        }
+        return kg::from_float<T_out>(value);
+    }
+};
+
+#if TENSOR_CORES
+#define BF16 0
+#include "tiles_tma.cuh"
+#include "tile_of.cuh"
+
+// Rows of f16, a warp each.
+template <class T>
+__global__ void __launch_bounds__(256) widen(const T* __restrict__ from, __half* __restrict__ to, int rows, int columns,
+                                             long long row_step, long long step, int pitch) {
+    struct alignas(8) Bytes {
+        T at[8];
+    };
+    struct alignas(16) Halves {
+        __half at[8];
+    };
+    const bool whole = step == 1 && (reinterpret_cast<unsigned long long>(from) | row_step) % 8 == 0;
+    const int lane = threadIdx.x % 32;
+    for (long long row = blockIdx.x * 8 + threadIdx.x / 32; row < rows; row += gridDim.x * 8) {
+        const T* in = from + row * row_step;
+        const int packs = whole ? columns / 8 : 0;
+#pragma unroll 4
+        for (int i = lane; i < packs; i += 32) {
+            const Bytes bytes = reinterpret_cast<const Bytes*>(in)[i];
+            Halves halves;
+#pragma unroll
+            for (int j = 0; j < 8; ++j) {
+                halves.at[j] = __float2half(kg::to_float(bytes.at[j]));
+            }
+            reinterpret_cast<Halves*>(to + row * pitch)[i] = halves;
+        }
+#pragma unroll 4
+        for (int column = packs * 8 + lane; column < columns; column += 32) {
+            to[row * pitch + column] = __float2half(kg::to_float(in[column * step]));
+        }
+    }
+}
+
+extern "C" __global__ void __launch_bounds__(TILE_THREADS, BLOCKS_PER_SM)
+scaled_mm_by_boxes(const __grid_constant__ CUtensorMap map_a, const __grid_constant__ CUtensorMap map_b,
+                   const float* __restrict__ scale_a, const float* __restrict__ scale_b, const T_bias* __restrict__ bias,
+                   T_out* __restrict__ out, int m, int n, int k, long long a_each, long long b_each,
+                   long long bias_each) {
+    struct alignas(2 * sizeof(T_out)) Pair {
+        T_out x, y;
+    };
+    const Scales scales = {scale_a, scale_b, bias, a_each, b_each, bias_each};
+    auto input = [&](long long at) {
+        const int2 tile = tile_of(at, m, n);
+        return [&, tile](int step, Stage& to, uint64_t* barrier) {
+            kg::tma_load(to.a, &map_a, barrier, step * DEPTH, tile.x);
+            kg::tma_load(to.b, &map_b, barrier, step * DEPTH, tile.y);
+        };
+    };
+    auto output = [&](long long at) {
+        const int2 tile = tile_of(at, m, n);
+        return [=](int row, int column, const float* sums) {
+            row += tile.x;
+            column += tile.y + threadIdx.x % 4 * 2;
+            T_out* to = out + static_cast<long long>(row) * n;
+#pragma unroll
+            for (int j = 0; j < 16; j += 4, column += 8) {
+                if (row >= m || column >= n) {
+                    continue;
+                }
+                const T_out x = scales(sums[j], row, column);
+                if (column + 1 == n) {
+                    to[column] = x;
+                    continue;
+                }
+                const T_out y = scales(sums[j + 1], row, column + 1);
+                if (n % 2 == 0) {
+                    *reinterpret_cast<Pair*>(to + column) = {x, y};
+                } else {
+                    to[column] = x;
+                    to[column + 1] = y;
+                }
+            }
+        };
+    };
+    const long long tiles = static_cast<long long>((m + TILE_M - 1) / TILE_M) * ((n + TILE_N - 1) / TILE_N);
+    multiply_tiles<true, true>(tiles, (k + DEPTH - 1) / DEPTH, input, output);
+}
+#else
 extern "C" __global__ void scaled_mm(
     const T_self* __restrict__ a, const T_mat2* __restrict__ b, const float* __restrict__ scale_a,
     const float* __restrict__ scale_b, const T_bias* __restrict__ bias, T_out* __restrict__ out,
@@ -28,10 +145,6 @@ extern "C" __global__ void scaled_mm(
         const T_self x = a[row * a_row + l * a_column];
         sum = fmaf(kg::to_float(x), kg::to_float(b[l * b_row + column * b_column]), sum);
     }
-    float value = sum * scale_a[row * a_each] * scale_b[column * b_each];
-    if (bias) {
-        value += kg::to_float(bias[column * bias_each]);
-    }
-    // The conversion to an fp8 type saturates.
-    out[i] = kg::from_float<T_out>(value);
+    out[i] = Scales{scale_a, scale_b, bias, a_each, b_each, bias_each}(sum, row, column);
 }
+#endif

@@ -24,10 +24,15 @@ for i in range(x.ndim):
 n = a * b * c
 count = r1 * r2
 correct = correction if has(correction) else 1.0
-# Long slices are shared by 32 lanes.
-lanes = 32 if count > 32 else 1
-launch("moments", grid=cdiv(n, 128 // lanes), block=(lanes, 128 // lanes),
-       args=[x, out, n, r1, b, r2, c, correct])
+after = r2 * c
+first, second, option = out, None, correct
+least = (256, 64)
+#include "fold.plan"
+if not folds:
+    # Long slices are shared by 32 lanes.
+    lanes = 32 if count > 32 else 1
+    launch("moments", grid=cdiv(n, 128 // lanes), block=(lanes, 128 // lanes),
+           args=[x, out, n, r1, b, r2, c, correct])
 @*/
 
 // x is [a, r1, b, r2, c]; output o counts through [a, b, c], element r of its slice through [r1, r2].
@@ -48,6 +53,14 @@ __device__ float lane_sum(float value) {
     }
     return value;
 }
+
+using First = T_out;
+using Second = T_out;
+
+__device__ void store(First* out, Second* means, long long o, float var, float mean) {
+    out[o] = kg::from_float<T_out>(sqrtf(var));
+}
+#include "fold_moments.cuh"
 
 extern "C" __global__ void moments(const T_self* __restrict__ x, T_out* __restrict__ out, long long n, long long r1, long long b, long long r2,
     long long c, float correction) {
@@ -70,6 +83,6 @@ extern "C" __global__ void moments(const T_self* __restrict__ x, T_out* __restri
     squares = lane_sum(squares);
     const float var = squares / fmaxf(static_cast<float>(count) - correction, 0.0f);
     if (threadIdx.x == 0) {
-        out[o] = kg::from_float<T_out>(sqrtf(var));
+        store(out, nullptr, o, var, mean);
     }
 }

@@ -24,10 +24,15 @@ for i in range(x.ndim):
 n = a * b * c
 count = r1 * r2
 correct = correction if has(correction) else 1.0
-# Long slices are shared by 32 lanes.
-lanes = 32 if count > 32 else 1
-launch("moments", grid=cdiv(n, 128 // lanes), block=(lanes, 128 // lanes),
-       args=[x, out0, out1, n, r1, b, r2, c, correct])
+after = r2 * c
+first, second, option = out0, out1, correct
+least = (256, 64)
+#include "fold.plan"
+if not folds:
+    # Long slices are shared by 32 lanes.
+    lanes = 32 if count > 32 else 1
+    launch("moments", grid=cdiv(n, 128 // lanes), block=(lanes, 128 // lanes),
+           args=[x, out0, out1, n, r1, b, r2, c, correct])
 @*/
 
 // x is [a, r1, b, r2, c]; output o counts through [a, b, c], element r of its slice through [r1, r2].
@@ -48,6 +53,15 @@ __device__ float lane_sum(float value) {
     }
     return value;
 }
+
+using First = T_out0;
+using Second = T_out1;
+
+__device__ void store(First* out, Second* means, long long o, float var, float mean) {
+    out[o] = kg::from_float<T_out0>(sqrtf(var));
+    means[o] = kg::from_float<T_out1>(mean);
+}
+#include "fold_moments.cuh"
 
 extern "C" __global__ void moments(const T_self* __restrict__ x, T_out0* __restrict__ out,
     T_out1* __restrict__ means, long long n, long long r1, long long b, long long r2,
@@ -71,7 +85,6 @@ extern "C" __global__ void moments(const T_self* __restrict__ x, T_out0* __restr
     squares = lane_sum(squares);
     const float var = squares / fmaxf(static_cast<float>(count) - correction, 0.0f);
     if (threadIdx.x == 0) {
-        out[o] = kg::from_float<T_out0>(sqrtf(var));
-        means[o] = kg::from_float<T_out1>(mean);
+        store(out, means, o, var, mean);
     }
 }

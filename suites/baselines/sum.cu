@@ -31,144 +31,56 @@ for i in range(x.ndim):
 n = a * b * c * d                       # outputs
 count = r1 * r2 * r3                    # elements of each
 lanes = 16 // x.itemsize
-rows = b * r2 * c == 1 and count > 32   # the summed elements lie side by side
-strips = not rows and r2 * c == 1       # the outputs lie side by side, the summed elements b apart
-packed = x.align >= 16 and (rows and count % lanes == 0 or strips and b % lanes == 0)
+strips = r2 * c == 1 and b > 1          # the outputs lie side by side, the summed elements b apart
+packed = x.align >= 16 and strips and b % lanes == 0
 vec = define("VEC", lanes if packed else 1)
 
-if group > 4:
-    # Rare: one thread per output, whatever lies side by side.
-    launch("sum_scattered", grid=max(1, cdiv(n, 64)), block=64, args=[x, out, n, r1, b, r2, c, r3, d])
-elif rows:
-    # Few long rows are split so that the device is busy.
-    splits = max(1, min(cdiv(8 * sm_count, max(n, 1)), count // 8192)) if n < 4 * sm_count else 1
-    chunk = align_up(cdiv(count, splits), 4096)
-    block = max(32, min(256, next_pow2(cdiv(chunk if splits > 1 else count, 8 * vec))))
-    if splits == 1:
-        launch("sum_rows", grid=n, block=block, args=[x, out, count])
+after = r2 * c * r3 * d
+first, second, option = out, None, f32(0)
+least = (33, 1 << 60)                   # rows alone
+#include "fold.plan"
+if not folds:
+    if group > 4:
+        # Rare: one thread per output, whatever lies side by side.
+        launch("sum_scattered", grid=max(1, cdiv(n, 64)), block=64, args=[x, out, n, r1, b, r2, c, r3, d])
+    elif strips and packed:
+        # One thread per pack of outputs.
+        blocks = max(1, cdiv(n, 128 * vec))
+        splits = max(1, min(cdiv(8 * sm_count, blocks), r1 // 16, 65535))
+        if splits == 1:
+            launch("sum_strips", grid=(blocks, 1), block=128, args=[x, out, n, b, r1, r1])
+        else:
+            partial = scratch(8 * n * splits)
+            launch("sum_strips_partial", grid=(blocks, splits), block=128,
+                   args=[x, partial, n, b, r1, cdiv(r1, splits)])
+            launch("sum_strips_final", grid=cdiv(n, 32), block=(32, 8), args=[partial, out, n, splits])
     else:
-        splits = cdiv(count, chunk)
-        partial = scratch(8 * n * splits)
-        launch("sum_rows_partial", grid=(splits, n), block=block, args=[x, partial, count, chunk])
-        launch("sum_rows_final", grid=n, block=max(32, min(1024, next_pow2(splits))),
-               args=[partial, out, splits])
-elif strips and packed:
-    # One thread per pack of outputs.
-    blocks = max(1, cdiv(n, 128 * vec))
-    splits = max(1, min(cdiv(8 * sm_count, blocks), r1 // 16, 65535))
-    if splits == 1:
-        launch("sum_strips", grid=(blocks, 1), block=128, args=[x, out, n, b, r1, r1])
-    else:
-        partial = scratch(8 * n * splits)
-        launch("sum_strips_partial", grid=(blocks, splits), block=128,
-               args=[x, partial, n, b, r1, cdiv(r1, splits)])
-        launch("sum_strips_final", grid=cdiv(n, 32), block=(32, 8), args=[partial, out, n, splits])
-else:
-    # One thread per output, neighbours side by side in memory.
-    blocks = max(1, cdiv(n, 64))
-    splits = max(1, min(cdiv(16 * sm_count, blocks), count // 64, 65535))
-    if splits == 1:
-        launch("sum_columns", grid=cdiv(n, 64), block=64,
-               args=[x, out, n, r1, b, r2, c, count])
-    else:
-        partial = scratch(8 * n * splits)
-        launch("sum_columns_partial", grid=(cdiv(n, 64), splits), block=64,
-               args=[x, partial, n, r1, b, r2, c, cdiv(count, splits)])
-        launch("sum_columns_final", grid=cdiv(n, 64), block=64,
-               args=[partial, out, n, splits, 1, 1, n, splits])
+        # One thread per output, neighbours side by side in memory.
+        blocks = max(1, cdiv(n, 64))
+        splits = max(1, min(cdiv(16 * sm_count, blocks), count // 64, 65535))
+        if splits == 1:
+            launch("sum_columns", grid=cdiv(n, 64), block=64,
+                   args=[x, out, n, r1, b, r2, c, count])
+        else:
+            partial = scratch(8 * n * splits)
+            launch("sum_columns_partial", grid=(cdiv(n, 64), splits), block=64,
+                   args=[x, partial, n, r1, b, r2, c, cdiv(count, splits)])
+            launch("sum_columns_final", grid=cdiv(n, 64), block=64,
+                   args=[partial, out, n, splits, 1, 1, n, splits])
 @*/
 
 using Acc = kg::acc_t<T_out>;
 
-// Loads that a thread waits for together.
-constexpr int AT_ONCE = 4;
+__device__ __forceinline__ auto term(T_self x) { return kg::to_acc(x); }
+#include "fold_sum.cuh"
 
-template <class T>
-struct alignas(sizeof(T) * VEC) Pack {
-    T at[VEC];
-};
-
-__device__ __forceinline__ Acc total(const Pack<T_self>& pack) {
-    Acc sum = 0;
-#pragma unroll
-    for (int j = 0; j < VEC; ++j) {
-        sum += static_cast<Acc>(kg::to_acc(pack.at[j]));
-    }
-    return sum;
+using First = T_out;
+using Second = T_out;
+__device__ void finish(const Fold& fold, long long o, long long n, long long count, First* first, Second* second,
+                       float option) {
+    first[o] = kg::from_acc<T_out>(fold.sum);
 }
-
-__device__ Acc warp_sum(Acc sum) {
-    for (int offset = 16; offset > 0; offset /= 2) {
-        sum += __shfl_down_sync(0xffffffffu, sum, offset);
-    }
-    return sum;
-}
-
-// Sums over the threads of a block; the first one has the result.
-__device__ Acc block_sum(Acc sum) {
-    __shared__ Acc partial[32];
-    sum = warp_sum(sum);
-    if (threadIdx.x % 32 == 0) {
-        partial[threadIdx.x / 32] = sum;
-    }
-    __syncthreads();
-    if (threadIdx.x < 32) {
-        sum = warp_sum(threadIdx.x < blockDim.x / 32 ? partial[threadIdx.x] : Acc(0));
-    }
-    return sum;
-}
-
-// Sums a row per block; where SPLIT, only the blockIdx.x-th chunk of row blockIdx.y.
-template <bool SPLIT, class Out>
-__device__ void rows(const T_self* __restrict__ x, Out* __restrict__ out, long long len,
-                     long long chunk) {
-    const long long row = SPLIT ? blockIdx.y : blockIdx.x;
-    const long long from = SPLIT ? blockIdx.x * chunk : 0;
-    const long long to = min(from + chunk, len) / VEC;
-    const Pack<T_self>* in = reinterpret_cast<const Pack<T_self>*>(x + row * len);
-    Acc sum = 0;
-    long long i = from / VEC + threadIdx.x;
-    for (; i + (AT_ONCE - 1) * blockDim.x < to; i += AT_ONCE * blockDim.x) {
-        Pack<T_self> packs[AT_ONCE];
-#pragma unroll
-        for (int p = 0; p < AT_ONCE; ++p) {
-            packs[p] = in[i + p * blockDim.x];
-        }
-#pragma unroll
-        for (int p = 0; p < AT_ONCE; ++p) {
-            sum += total(packs[p]);
-        }
-    }
-    for (; i < to; i += blockDim.x) {
-        sum += total(in[i]);
-    }
-    sum = block_sum(sum);
-    if (threadIdx.x == 0) {
-        out[SPLIT ? row * gridDim.x + blockIdx.x : row] = kg::from_acc<Out>(sum);
-    }
-}
-
-extern "C" __global__ void sum_rows(const T_self* __restrict__ x, T_out* __restrict__ out,
-                                    long long len) {
-    rows<false>(x, out, len, len);
-}
-
-extern "C" __global__ void sum_rows_partial(const T_self* __restrict__ x, Acc* __restrict__ out,
-                                            long long len, long long chunk) {
-    rows<true>(x, out, len, chunk);
-}
-
-extern "C" __global__ void sum_rows_final(const Acc* __restrict__ x, T_out* __restrict__ out,
-                                          int len) {
-    Acc sum = 0;
-    for (int i = threadIdx.x; i < len; i += blockDim.x) {
-        sum += x[static_cast<long long>(blockIdx.x) * len + i];
-    }
-    sum = block_sum(sum);
-    if (threadIdx.x == 0) {
-        out[blockIdx.x] = kg::from_acc<T_out>(sum);
-    }
-}
+#include "fold.cuh"
 
 // x is [n / b, r, b]; each thread sums a pack of neighbours over the blockIdx.y-th chunk of r.
 template <class Out>
@@ -184,7 +96,7 @@ __device__ void strips(const T_self* __restrict__ x, Out* __restrict__ out, long
     Acc sums[VEC] = {};
 #pragma unroll AT_ONCE
     for (long long i = from; i < to; ++i, in += b) {
-        const Pack<T_self> pack = *reinterpret_cast<const Pack<T_self>*>(in);
+        const Pack<VEC> pack = *reinterpret_cast<const Pack<VEC>*>(in);
 #pragma unroll
         for (int j = 0; j < VEC; ++j) {
             sums[j] += static_cast<Acc>(kg::to_acc(pack.at[j]));

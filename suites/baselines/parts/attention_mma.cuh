@@ -6,7 +6,7 @@ constexpr int PIECES_N = DEPTH / 8;  // of the output
 constexpr int PIECES_K = KEYS / 8;   // of the scores
 
 // 64 queries a block, and an online softmax.
-template <bool WIDE>
+template <int BYTES>
 __global__ void __launch_bounds__(N_THREADS) attention(ARGUMENTS) {
     extern __shared__ __align__(1024) unsigned char tiles[];
     const unsigned tile_q = static_cast<unsigned>(__cvta_generic_to_shared(tiles));
@@ -36,18 +36,18 @@ __global__ void __launch_bounds__(N_THREADS) attention(ARGUMENTS) {
 
     auto commit = [] { asm volatile("cp.async.commit_group;" ::: "memory"); };
     auto load_keys = [&](int k0) {
-        copy_tile<KEYS, DEPTH, WIDE>(tile_k, key, k0, 0, keys, depth, k_row, k_column);
+        copy_tile<KEYS, DEPTH, BYTES>(tile_k, key, k0, 0, keys, depth, k_row, k_column);
         commit();
     };
     const int end = causal ? min(keys, query0 + QUERIES) : keys;
-    copy_tile<QUERIES, DEPTH, WIDE>(tile_q, query, query0, 0, queries, depth, q_row, q_column);
+    copy_tile<QUERIES, DEPTH, BYTES>(tile_q, query, query0, 0, queries, depth, q_row, q_column);
     load_keys(0);
 
     float sum[PIECES_N][4] = {};
     float largest[2] = {-INFINITY, -INFINITY};
     float total[2] = {0.0f, 0.0f};
     for (int k0 = 0; k0 < end; k0 += KEYS) {
-        copy_tile<KEYS, DEPTH, WIDE>(tile_v, value, k0, 0, keys, width, v_row, v_column);
+        copy_tile<KEYS, DEPTH, BYTES>(tile_v, value, k0, 0, keys, width, v_row, v_column);
         commit();
         asm volatile("cp.async.wait_group 1;" ::: "memory");
         __syncthreads();

@@ -22,7 +22,9 @@ __device__ __forceinline__ void copy_boxes(unsigned short* to, const CUtensorMap
     }
 }
 
-extern "C" __global__ void __launch_bounds__(384, 1) attention_by_boxes(
+// So many elements of a query or key are multiplied, and as many columns of the values: others are 0.
+template <int ELEMENTS, int COLUMNS>
+__global__ void __launch_bounds__(384, 1) attention_by_boxes(
     const __grid_constant__ CUtensorMap map_q, const __grid_constant__ CUtensorMap map_k,
     const __grid_constant__ CUtensorMap map_v, const Mask* __restrict__ mask,
     T_out* __restrict__ out, int queries, int keys, int depth, int width, int heads, int key_share,
@@ -80,7 +82,7 @@ extern "C" __global__ void __launch_bounds__(384, 1) attention_by_boxes(
     }
     const float factor = scale * LOG2E;
 
-    float sum[DEPTH / 2];
+    float sum[COLUMNS / 2];
     float score[KEYS / 2];
     unsigned weight[KEYS / 16][4];
     float largest[2] = {-INFINITY, -INFINITY};
@@ -98,7 +100,7 @@ extern "C" __global__ void __launch_bounds__(384, 1) attention_by_boxes(
         const auto b = kg::wgmma_descriptor<128>(tiles.k[stage]);
         kg::wgmma_fence();
 #pragma unroll
-        for (int e = 0; e < DEPTH; e += 16) {
+        for (int e = 0; e < ELEMENTS; e += 16) {
             kg::wgmma<TYPE, KEYS>(score, kg::wgmma_advance(a, e / 64 * QUERIES * 128 + e % 64 * 2),
                                   kg::wgmma_advance(b, e / 64 * KEYS * 128 + e % 64 * 2), e > 0);
         }
@@ -167,7 +169,7 @@ extern "C" __global__ void __launch_bounds__(384, 1) attention_by_boxes(
         kg::wgmma_fence();
 #pragma unroll
         for (int k = 0; k < KEYS; k += 16) {
-            kg::wgmma<TYPE, DEPTH, 1>(sum, weight[k / 16], kg::wgmma_advance(b, k * 128));
+            kg::wgmma<TYPE, COLUMNS, 1>(sum, weight[k / 16], kg::wgmma_advance(b, k * 128));
         }
         kg::wgmma_commit();
     };
@@ -194,7 +196,7 @@ extern "C" __global__ void __launch_bounds__(384, 1) attention_by_boxes(
         kg::wgmma_hold(sum);
         release(empty_v[(step - 1) % STAGES]);
 #pragma unroll
-        for (int i = 0; i < DEPTH / 2; ++i) {
+        for (int i = 0; i < COLUMNS / 2; ++i) {
             sum[i] *= rescale[i / 2 % 2];
         }
         round_weights();
@@ -215,7 +217,7 @@ extern "C" __global__ void __launch_bounds__(384, 1) attention_by_boxes(
         const int q = query + h * 8;
         T_out* to = out + (static_cast<long long>(blockIdx.y) * queries + q) * width;
 #pragma unroll
-        for (int j = 0; j < DEPTH / 8; ++j) {
+        for (int j = 0; j < COLUMNS / 8; ++j) {
             const int column = j * 8 + lane % 4 * 2;
             if (q < queries && column < width) {
                 *reinterpret_cast<unsigned*>(to + column) =

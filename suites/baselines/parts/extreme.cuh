@@ -1,12 +1,9 @@
-// x is [a, r1, b, r2, c]; output o counts through [a, b, c], element r of its slice through [r1, r2].
+// x is [n / b, count, b]; element r of the slice of output o.
 struct Slice {
-    long long base, outer, r2, inner, count;
-    __device__ Slice(long long o, long long r1, long long b, long long r2, long long c)
-        : base((o / c / b * r1 * b + o / c % b) * r2 * c + o % c), outer(b * r2 * c), r2(r2),
-          inner(c), count(r1 * r2) {}
-    __device__ long long operator[](long long r) const {
-        return r2 == count ? base + r * inner : base + r / r2 * outer + r % r2 * inner;
-    }
+    long long base, inner, count;
+    __device__ Slice(long long o, long long count, long long b)
+        : base(o / b * count * b + o % b), inner(b), count(count) {}
+    __device__ long long operator[](long long r) const { return base + r * inner; }
 };
 
 using Acc = kg::acc_t<T_self>;
@@ -43,14 +40,47 @@ struct Best {
     }
 };
 
-extern "C" __global__ void extreme(const T_self* __restrict__ x, T_out* __restrict__ out,
-                                   long long n, long long r1, long long b, long long r2,
-                                   long long c) {
+struct Fold {
+    Best best;
+    static __device__ Fold none() { return {{0, -1}}; }
+    template <int N>
+    __device__ __forceinline__ void add(const T_self (&x)[N], long long at, long long step) {
+        // Compares a few elements before it counts in 64 bits.
+        Best among = {kg::to_acc(x[0]), 0};
+        int place = 0;
+#pragma unroll
+        for (int i = 1; i < N; ++i) {
+            const Acc other = kg::to_acc(x[i]);
+            if (BEYOND(other, among.value) || (other != other && among.value == among.value)) {
+                among.value = other;
+                place = i;
+            }
+        }
+        best.scan(among.value, at + place * step);
+    }
+    __device__ void join(const Fold& other) { best.add(other.best.value, other.best.index); }
+    __device__ Fold of_lane(int offset) const {
+        return {{__shfl_xor_sync(0xffffffffu, best.value, offset),
+                 __shfl_xor_sync(0xffffffffu, best.index, offset)}};
+    }
+};
+
+__device__ void finish(const Fold& fold, long long o, long long n, long long count, First* first,
+                       Second* second, float option) {
+    first[o] = fold.best.index;
+    if (second) {
+        second[o] = kg::from_acc<Second>(fold.best.value);
+    }
+}
+#include "fold.cuh"
+
+extern "C" __global__ void extreme(const T_self* __restrict__ x, First* __restrict__ out,
+                                   Second* __restrict__ values, long long n, long long count, long long b) {
     const long long o = static_cast<long long>(blockIdx.x) * blockDim.y + threadIdx.y;
     if (o >= n) {
         return;  // All lanes of the slice leave.
     }
-    const Slice at(o, r1, b, r2, c);
+    const Slice at(o, count, b);
     Best best{0, -1};
     // Loads of several elements are under way at once.
     constexpr int AHEAD = 8;
@@ -69,23 +99,11 @@ extern "C" __global__ void extreme(const T_self* __restrict__ x, T_out* __restri
             }
         }
     }
-    best.share(min(blockDim.x, 32));
-    if (blockDim.x > 32) {
-        // The slice is the block's; its first warp compares what the warps found.
-        __shared__ Acc values[32];
-        __shared__ long long indices[32];
-        if (threadIdx.x % 32 == 0) {
-            values[threadIdx.x / 32] = best.value;
-            indices[threadIdx.x / 32] = best.index;
-        }
-        __syncthreads();
-        if (threadIdx.x < 32) {
-            const bool found = threadIdx.x < blockDim.x / 32;
-            best = found ? Best{values[threadIdx.x], indices[threadIdx.x]} : Best{0, -1};
-            best.share(32);
-        }
-    }
+    best.share(blockDim.x);
     if (threadIdx.x == 0) {
         out[o] = best.index;
+        if (values) {
+            values[o] = kg::from_acc<Second>(best.value);
+        }
     }
 }

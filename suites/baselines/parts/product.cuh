@@ -6,16 +6,7 @@ struct Matrices {
     int m, n, k;
 };
 
-// Rows of tiles in groups, so that the tiles in flight share rows and columns in the L2 cache.
-__device__ __forceinline__ int2 tile_of(int block, int m, int n) {
-    constexpr int GROUP = 8;
-    const int tiles_m = (m + TILE_M - 1) / TILE_M;
-    const int tiles_n = (n + TILE_N - 1) / TILE_N;
-    const int first = block / (GROUP * tiles_n) * GROUP;
-    const int height = min(GROUP, tiles_m - first);
-    const int within = block % (GROUP * tiles_n);
-    return {(first + within % height) * TILE_M, within / height * TILE_N};
-}
+#include "tile_of.cuh"
 
 __device__ __forceinline__ float blend(float alpha, float product, float beta, float addend) {
     // A factor of 0 leaves its part out, NaN included.
@@ -75,6 +66,56 @@ struct Epilogue {
             to[1] = kg::from_float<T_out>(value(row, col + 1, y));
         }
     }
+
+#if TENSOR_CORES
+    // 32 columns of eight rows, of which tensor cores leave two columns of every eight to a lane, four sums apart.
+    // They pass through shared memory, a tile of each warp, so that it stores whole pieces of rows: `row` is that of
+    // the lane.
+    static constexpr int PITCH = 40;  // rows of a tile lie in different banks
+    using Tile = T_out[8][PITCH];
+    __device__ __forceinline__ void rows(int row, int column, const float* sums, Tile& tile) const {
+        const int lane = threadIdx.x % 32;
+        const int x = lane % 4 * 2;
+        __syncwarp();
+#pragma unroll
+        for (int j = 0; j < 4; ++j) {
+            const int col = column + j * 8 + x;
+            float2 both = {sums[j * 4], sums[j * 4 + 1]};
+            if (c && row < m && col < n) {
+                both = col + 1 < n ? values(row, col, both.x, both.y) : float2{value(row, col, both.x), 0.0f};
+            }
+            *reinterpret_cast<Pair*>(&tile[lane / 4][j * 8 + x]) = {kg::from_float<T_out>(both.x),
+                                                                    kg::from_float<T_out>(both.y)};
+        }
+        __syncwarp();
+        const int first = row - lane / 4;
+        if (n % 8 == 0) {
+            write<8>(tile, first, column);
+        } else if (n % 4 == 0) {
+            write<4>(tile, first, column);
+        } else if (n % 2 == 0) {
+            write<2>(tile, first, column);
+        } else {
+            write<1>(tile, first, column);
+        }
+    }
+
+    template <int EACH>
+    __device__ __forceinline__ void write(const Tile& tile, int row, int column) const {
+        struct alignas(EACH * sizeof(T_out)) Piece {
+            T_out at[EACH];
+        };
+#pragma unroll
+        for (int i = threadIdx.x % 32; i < 8 * 32 / EACH; i += 32) {
+            const int y = i / (32 / EACH);
+            const int x = i % (32 / EACH) * EACH;
+            if (row + y < m && column + x < n) {
+                *reinterpret_cast<Piece*>(out + static_cast<long long>(row + y) * n + column + x) =
+                    *reinterpret_cast<const Piece*>(&tile[y][x]);
+            }
+        }
+    }
+#endif
 };
 
 #if TENSOR_CORES == 2
@@ -86,7 +127,8 @@ struct Epilogue {
 #include "product_f32.cuh"
 #endif
 
-template <bool A_ALONG_K, bool B_ALONG_K, bool WIDE>
+// Rows in such pieces, or of any stride.
+template <bool A_ALONG_K, bool B_ALONG_K, int BYTES>
 __global__ void __launch_bounds__(N_THREADS, BLOCKS_PER_SM) product(
     const ElementA* __restrict__ a, const ElementB* __restrict__ b, const ElementC* __restrict__ c,
     T_out* __restrict__ out, int m, int n, int k, int inner, int middle, int n_batch, long long a0,
@@ -106,7 +148,7 @@ __global__ void __launch_bounds__(N_THREADS, BLOCKS_PER_SM) product(
                                out + static_cast<long long>(batch) * m * n, c_row, c_col, m, n,
                                alpha, beta};
     const int2 tile = tile_of(blockIdx.x, m, n);
-    product_tile<A_ALONG_K, B_ALONG_K, WIDE>(of, tile.x, tile.y, epilogue);
+    product_tile<A_ALONG_K, B_ALONG_K, BYTES>(of, tile.x, tile.y, epilogue);
 }
 #endif
 
@@ -134,5 +176,33 @@ extern "C" __global__ void small_product(const ElementA* __restrict__ a, const E
     if (inside && thread % lanes == 0) {
         const Epilogue epilogue = {c ? c + batch * c_batch : c, out, c_row, c_col, m, n, alpha, beta};
         out[element] = kg::from_float<T_out>(epilogue.value(row, col, sum));
+    }
+}
+
+// Copies matrices, a warp a row, to rows without gaps that begin at multiples of 16 bytes.
+template <class T>
+__global__ void __launch_bounds__(256)
+align_rows(const T* __restrict__ from, T* __restrict__ to, long long n, int rows, int columns, int inner, int middle,
+           long long s0, long long s1, long long s2, long long pitch, long long step, long long to_pitch) {
+    constexpr int AT_ONCE = 8;
+    for (long long row = blockIdx.x * 8 + threadIdx.x / 32; row < n; row += gridDim.x * 8) {
+        const long long batch = row / rows;
+        const T* in = from + batch / inner / middle * s0 + batch / inner % middle * s1 + batch % inner * s2
+                      + row % rows * pitch;
+        for (int column = threadIdx.x % 32; column < columns; column += 32 * AT_ONCE) {
+            T loaded[AT_ONCE];
+#pragma unroll
+            for (int i = 0; i < AT_ONCE; ++i) {
+                if (column + i * 32 < columns) {
+                    loaded[i] = in[(column + i * 32) * step];
+                }
+            }
+#pragma unroll
+            for (int i = 0; i < AT_ONCE; ++i) {
+                if (column + i * 32 < columns) {
+                    to[row * to_pitch + column + i * 32] = loaded[i];
+                }
+            }
+        }
     }
 }

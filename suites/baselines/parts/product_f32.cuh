@@ -5,9 +5,9 @@ constexpr int PIECE = TILE_M / 16;             // outputs per thread and axis; 1
 constexpr int HALF = PIECE / 2;
 
 // Loads a tile and stores it as [k][x]: four elements per load where they are neighbours.
-template <bool ALONG_K, bool WIDE, class T>
+template <bool ALONG_K, int BYTES, class T>
 struct Loader {
-    static constexpr int VEC = WIDE ? 4 : 1;
+    static constexpr int VEC = BYTES / 4;
     static constexpr int N_LOADS = TILE_M * DEPTH / VEC / N_THREADS;
     struct alignas(sizeof(T) * VEC) Pack {
         T at[VEC];
@@ -48,7 +48,7 @@ struct Loader {
     }
 };
 
-template <bool A_ALONG_K, bool B_ALONG_K, bool WIDE>
+template <bool A_ALONG_K, bool B_ALONG_K, int BYTES>
 __device__ __forceinline__ void product_tile(const Matrices& of, int row0, int col0,
                                              const Epilogue& epilogue) {
     // Each thread's piece is made of four corners, so that its reads are 16 bytes and a warp's
@@ -57,8 +57,8 @@ __device__ __forceinline__ void product_tile(const Matrices& of, int row0, int c
     __shared__ __align__(16) float tile_b[2][DEPTH][TILE_M + 4];
     const int ty = threadIdx.x / 16;
     const int tx = threadIdx.x % 16;
-    Loader<A_ALONG_K, WIDE, ElementA> a;
-    Loader<B_ALONG_K, WIDE, ElementB> b;
+    Loader<A_ALONG_K, BYTES, ElementA> a;
+    Loader<B_ALONG_K, BYTES, ElementB> b;
     auto fetch = [&](int k0) {
         a.fetch(of.a, row0, k0, of.m, of.k, of.a_pitch, of.a_step);
         b.fetch(of.b, col0, k0, of.n, of.k, of.b_pitch, of.b_step);

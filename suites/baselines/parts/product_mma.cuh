@@ -1,14 +1,17 @@
-constexpr int N_THREADS = 128;
+constexpr int N_THREADS = 2 * TILE_N;
 #include "tensor_core.cuh"
 
-constexpr int DEPTH = 64;  // of a tile along k
-constexpr int STAGES = 4;
-constexpr int WARPS_N = 2;
-constexpr int BLOCKS_PER_SM = 1;
+constexpr int DEPTH = 64;             // of a tile along k
+constexpr int WARPS_N = TILE_N / 32;  // a warp has 32 columns
+#if __CUDA_ARCH__ >= 900
+constexpr int BLOCKS_PER_SM = 2;
+#else
+constexpr int BLOCKS_PER_SM = N_THREADS == 256 ? 1 : 2;  // as many as shared memory lets in
+#endif
 static_assert(sizeof(ElementA) == 2 && sizeof(ElementB) == 2, "f16 or bf16");
 
-constexpr unsigned BYTES_A = TILE_M * DEPTH * 2;
-constexpr unsigned BYTES = BYTES_A + TILE_N * DEPTH * 2;
+constexpr unsigned SIZE_A = TILE_M * DEPTH * 2;
+constexpr unsigned SIZE = SIZE_A + TILE_N * DEPTH * 2;
 
 // Multiple of 1024, as the swizzle asks for.
 __device__ __forceinline__ unsigned stages_base() {
@@ -17,23 +20,23 @@ __device__ __forceinline__ unsigned stages_base() {
 }
 
 // Starts copying both tiles of a step along k, into its stage.
-template <bool A_ALONG_K, bool B_ALONG_K, bool WIDE>
+template <bool A_ALONG_K, bool B_ALONG_K, int BYTES>
 __device__ __forceinline__ void fetch_step(const Matrices& of, unsigned base, int row0, int col0, int step) {
     const int k0 = step * DEPTH;
-    const unsigned to = base + step % STAGES * BYTES;
+    const unsigned to = base + step % STAGES * SIZE;
     if (k0 < of.k) {
         if constexpr (A_ALONG_K) {
-            copy_tile<TILE_M, DEPTH, WIDE>(to, of.a, row0, k0, of.m, of.k, of.a_pitch,
+            copy_tile<TILE_M, DEPTH, BYTES>(to, of.a, row0, k0, of.m, of.k, of.a_pitch,
                                              of.a_step);
         } else {
-            copy_tile<DEPTH, TILE_M, WIDE>(to, of.a, k0, row0, of.k, of.m, of.a_pitch,
+            copy_tile<DEPTH, TILE_M, BYTES>(to, of.a, k0, row0, of.k, of.m, of.a_pitch,
                                              of.a_step);
         }
         if constexpr (B_ALONG_K) {
-            copy_tile<TILE_N, DEPTH, WIDE>(to + BYTES_A, of.b, col0, k0, of.n, of.k,
+            copy_tile<TILE_N, DEPTH, BYTES>(to + SIZE_A, of.b, col0, k0, of.n, of.k,
                                              of.b_pitch, of.b_step);
         } else {
-            copy_tile<DEPTH, TILE_N, WIDE>(to + BYTES_A, of.b, k0, col0, of.k, of.n,
+            copy_tile<DEPTH, TILE_N, BYTES>(to + SIZE_A, of.b, k0, col0, of.k, of.n,
                                              of.b_pitch, of.b_step);
         }
     }
@@ -51,12 +54,12 @@ __device__ __forceinline__ unsigned chunk_at(unsigned tile, int x, int k) {
     return tile + (ALONG_K ? place_of<EXTENT>(x, k / 8) : place_of<DEPTH>(k, x / 8));
 }
 
-template <bool A_ALONG_K, bool B_ALONG_K, bool WIDE>
+template <bool A_ALONG_K, bool B_ALONG_K, int BYTES>
 __device__ __forceinline__ void product_tile(const Matrices& of, int row0, int col0,
                                              const Epilogue& epilogue) {
     const unsigned base = stages_base();
     auto fetch = [&](int step) {
-        fetch_step<A_ALONG_K, B_ALONG_K, WIDE>(of, base, row0, col0, step);
+        fetch_step<A_ALONG_K, B_ALONG_K, BYTES>(of, base, row0, col0, step);
     };
     const int warp = threadIdx.x / 32;
     const int lane = threadIdx.x % 32;
@@ -68,6 +71,7 @@ __device__ __forceinline__ void product_tile(const Matrices& of, int row0, int c
     const int row = lane % 8;
 
     float sum[PIECES_M][PIECES_N][4] = {};
+#pragma unroll 1
     for (int step = 0; step < STAGES - 1; ++step) {
         fetch(step);
     }
@@ -77,8 +81,8 @@ __device__ __forceinline__ void product_tile(const Matrices& of, int row0, int c
         // The stage that is filled next was read in the step before.
         __syncthreads();
         fetch(step + STAGES - 1);
-        const unsigned tile_a = base + step % STAGES * BYTES;
-        const unsigned tile_b = tile_a + BYTES_A;
+        const unsigned tile_a = base + step % STAGES * SIZE;
+        const unsigned tile_b = tile_a + SIZE_A;
 #pragma unroll
         for (int k = 0; k < DEPTH; k += 16) {
             unsigned a[PIECES_M][4];
@@ -110,14 +114,15 @@ __device__ __forceinline__ void product_tile(const Matrices& of, int row0, int c
     }
     asm volatile("cp.async.wait_group 0;" ::: "memory");
 
+    static_assert(PIECES_N == 4, "32 columns");
+    // The stages are not needed any more.
+    __syncthreads();
+    extern __shared__ __align__(1024) unsigned char stages[];
+    auto& space = reinterpret_cast<Epilogue::Tile*>(stages)[warp];
 #pragma unroll
     for (int i = 0; i < PIECES_M; ++i) {
-#pragma unroll
-        for (int j = 0; j < PIECES_N; ++j) {
-            const int to_row = row0 + warp_m + i * 16 + lane / 4;
-            const int to_col = col0 + warp_n + j * 8 + lane % 4 * 2;
-            epilogue.pair(to_row, to_col, sum[i][j][0], sum[i][j][1]);
-            epilogue.pair(to_row + 8, to_col, sum[i][j][2], sum[i][j][3]);
-        }
+        const int to_row = row0 + warp_m + i * 16 + lane / 4;
+        epilogue.rows(to_row, col0 + warp_n, &sum[i][0][0], space);
+        epilogue.rows(to_row + 8, col0 + warp_n, &sum[i][0][2], space);
     }
 }

@@ -5,41 +5,55 @@ __device__ __forceinline__ unsigned place_of(int row, int chunk) {
     return (chunk / 8 * ROWS + row) * 128 + ((chunk ^ row) & 7) * 16;
 }
 
-// Copies a tile into shared memory, 16 bytes at a time: rows of `WIDTH` elements, of which
-// element (i, j) is from[(i0 + i) * pitch + (j0 + j) * step], or 0 outside of [rows, cols].
-template <int ROWS, int WIDTH, bool WIDE, class T>
+// Copies a tile into shared memory, so many bytes at a time, all at once from 4 on: rows of `WIDTH` elements, of
+// which element (i, j) is from[(i0 + i) * pitch + (j0 + j) * step], or 0 outside of [rows, cols].
+template <int ROWS, int WIDTH, int BYTES, class T>
 __device__ __forceinline__ void copy_tile(unsigned to, const T* from, int i0, int j0, int rows,
                                           int cols, long long pitch, long long step) {
-    constexpr int CHUNKS = WIDTH / 8;
-    static_assert(ROWS * CHUNKS % N_THREADS == 0, "all threads copy alike");
-#pragma unroll
-    for (int l = 0; l < ROWS * CHUNKS / N_THREADS; ++l) {
-        const int at = threadIdx.x + l * N_THREADS;
-        const int i = at / CHUNKS;
-        const int chunk = at % CHUNKS;
-        const unsigned place = to + place_of<ROWS>(i, chunk);
-        const int row = i0 + i;
-        const int col = j0 + chunk * 8;
-        const int valid = row < rows ? max(0, min(8, cols - col)) : 0;
-        if constexpr (WIDE) {
-            const T* source = valid > 0 ? from + row * pitch + col : from;
-            asm volatile("cp.async.cg.shared.global.L2::128B [%0], [%1], 16, %2;" ::"r"(place),
-                         "l"(source), "r"(valid * 2)
-                         : "memory");
-        } else {
+    constexpr int EACH = BYTES == 2 ? 8 : BYTES / 2;  // elements that a thread copies
+    constexpr int PIECES = WIDTH / EACH;
+    constexpr int ROWS_AT_ONCE = N_THREADS / PIECES;
+    static_assert(N_THREADS % PIECES == 0 && ROWS % ROWS_AT_ONCE == 0, "all threads copy alike");
+    const int piece = threadIdx.x % PIECES;
+    const int first = threadIdx.x / PIECES;
+    const int col = j0 + piece * EACH;
+    const int inside = max(0, min(EACH, cols - col));
+    const T* source = from + (i0 + first) * pitch + col * step;
+    auto place = [&](int i) { return to + place_of<ROWS>(i, piece * EACH / 8) + piece * EACH % 8 * 2; };
+    if constexpr (BYTES > 2) {
+        // Addresses of many small pieces would not stay in registers.
+#pragma unroll(BYTES == 16 ? ROWS : BYTES / 2)
+        for (int l = 0; l < ROWS / ROWS_AT_ONCE; ++l, source += ROWS_AT_ONCE * pitch) {
+            const int i = first + l * ROWS_AT_ONCE;
+            const int valid = i0 + i < rows ? inside : 0;
+            const T* start = valid > 0 ? source : from;
+            if constexpr (BYTES == 16) {
+                asm volatile("cp.async.cg.shared.global.L2::128B [%0], [%1], 16, %2;" ::"r"(place(i)),
+                             "l"(start), "r"(valid * 2)
+                             : "memory");
+            } else {
+                asm volatile("cp.async.ca.shared.global.L2::128B [%0], [%1], %2, %3;" ::"r"(place(i)),
+                             "l"(start), "n"(BYTES), "r"(valid * 2)
+                             : "memory");
+            }
+        }
+    } else {
+#pragma unroll 2
+        for (int l = 0; l < ROWS / ROWS_AT_ONCE; ++l, source += ROWS_AT_ONCE * pitch) {
+            const int i = first + l * ROWS_AT_ONCE;
             unsigned short raw[8];
 #pragma unroll
             for (int e = 0; e < 8; ++e) {
                 raw[e] = 0;
-                if (e < valid) {
-                    raw[e] = __builtin_bit_cast(unsigned short, from[row * pitch + (col + e) * step]);
+                if (i0 + i < rows && e < inside) {
+                    raw[e] = __builtin_bit_cast(unsigned short, source[e * step]);
                 }
             }
             const unsigned x = raw[0] | raw[1] << 16;
             const unsigned y = raw[2] | raw[3] << 16;
             const unsigned z = raw[4] | raw[5] << 16;
             const unsigned w = raw[6] | raw[7] << 16;
-            asm volatile("st.shared.v4.b32 [%0], {%1, %2, %3, %4};" ::"r"(place), "r"(x), "r"(y),
+            asm volatile("st.shared.v4.b32 [%0], {%1, %2, %3, %4};" ::"r"(place(i)), "r"(x), "r"(y),
                          "r"(z), "r"(w)
                          : "memory");
         }
