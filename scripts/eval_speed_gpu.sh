@@ -19,8 +19,11 @@ folder = out / "kernels"
 
 
 def pasted(text):
-    part = lambda match: pasted((baselines / "parts" / match[1]).read_text())
-    return re.sub(r'^#include "([^"]+)"\n', part, text, flags=re.M)
+    """A kernel file with its parts, each as far to the right as its `#include`."""
+    def part(match):
+        lines = pasted((baselines / "parts" / match[2]).read_text()).splitlines()
+        return "".join((match[1] if line else "") + line + "\n" for line in lines)
+    return re.sub(r'^([ \t]*)#include "([^"]+)"\n', part, text, flags=re.M)
 
 
 # Other text than that of the kernels that outputs are compared with, as a model's reply has.
@@ -36,7 +39,7 @@ def stages(evaluation):
 
 def steps(evaluation):
     times = {}
-    for case in evaluation["cases"]:
+    for case in evaluation.get("cases", []):
         for step in (case.get("full_size") or {}).get("steps", []):
             times[step["step"]] = times.get(step["step"], 0) + step["seconds"]
     return "  ".join(f"{step} {seconds:.2f}" for step, seconds in times.items() if seconds >= 0.02)

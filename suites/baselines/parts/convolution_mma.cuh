@@ -32,7 +32,7 @@ __device__ __forceinline__ void multiply_tile(const T_input* input, const T_weig
             fill_table(table, of, k0, tile.k_end);
             __syncthreads();
         }
-        copy_tile<TILE_M, DEPTH, true>(base + step % 2 * BYTES, a_from, tile.row0, k0, of.channels, tile.k_end,
+        copy_tile<TILE_M, DEPTH, 16>(base + step % 2 * BYTES, a_from, tile.row0, k0, of.channels, tile.k_end,
                                        of.row_step, 1);
         asm volatile("cp.async.commit_group;" ::: "memory");
 #pragma unroll
