@@ -304,7 +304,9 @@ fn prepare_launch<'m>(
     machine.observers.coverage.mark(program.code[kernel].entry, ENTERED);
     machine.observers.coverage.largest_grid = launch.grid;
     machine.place_shared()?;
-    machine.make_workspace()?;
+    if options.cooperative != Some(false) {
+        machine.make_workspace()?;
+    }
     Ok(machine)
 }
 
