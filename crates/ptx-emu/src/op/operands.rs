@@ -362,7 +362,7 @@ macro_rules! visitors {
                         f(Read, D(address));
                         f(Write, P(to));
                     }
-                    ClusterOp::Arrive | ClusterOp::Wait => {}
+                    ClusterOp::Arrive(_) | ClusterOp::Wait | ClusterOp::InitFence => {}
                 }
             }
 

@@ -172,6 +172,22 @@ fn wrong_uses_of_other_blocks_memory_are_found() {
 }
 
 #[test]
+fn mbarriers_that_others_use_are_made_known_to_them() {
+    let unknown = |how: i32| {
+        let args = vec![Arg::Out(64, 4), Arg::from(how)];
+        run_clusters("fail/cluster", "unknown", [2, 1, 1], [2, 1, 1], [32, 1, 1], args)
+    };
+    for how in [1, 2] {
+        assert_eq!(unknown(how).ok().findings, [], "{how}");
+    }
+    let ran = unknown(0);
+    let [finding] = &ran.findings[..] else { panic!("{:?}", ran.findings) };
+    assert_eq!((finding.kind, finding.line), (FindingKind::Mbarrier, Some(70)));
+    let text = "no release orders `mbarrier.init` before this use by another block: `bar`[0]";
+    assert!(finding.message.starts_with(text), "{}", finding.message);
+}
+
+#[test]
 fn impossible_clusters_are_refused() {
     let launch = |kernel: &str, grid: u32, cluster: [u32; 3]| {
         let args = vec![Arg::Out(32, 4), Arg::Out(32, 4)];

@@ -407,7 +407,7 @@ Fence "fence" {
     "membar{.cta,.gl,.sys}"                          ("")           20 Exact => fence;
     "fence{.sc,.acq_rel}?<scope>"                    ("")           70 Exact => fence;
     "fence{.acquire,.release}<scope>"                ("")           70 Exact => fence;
-    "fence.mbarrier_init.release.cluster"            ("")           90 Exact => plain |_| Op::Nop;
+    "fence.mbarrier_init.release.cluster"            ("")           90 Exact => cluster_barrier |_| ClusterOp::InitFence;
     "fence.acquire.sync_restrict::shared::cluster.cluster" ("")     90 Exact => plain |_| Op::Nop;
     "fence.release.sync_restrict::shared::cta.cluster" ("")         90 Exact => plain |_| Op::Nop;
     "fence.proxy.alias"                              ("")           70 Exact => plain |_| Op::Nop;
@@ -434,7 +434,7 @@ Mbarrier "mbarrier" {
     "mbarrier.pending_count.b64"                     ("W L")        80 Exact => mbarrier_pending;
 }
 Cluster "cluster" {
-    "barrier.cluster.arrive{.release,.relaxed}?{.aligned}?" ("")    90 Exact => cluster_barrier |_| ClusterOp::Arrive;
+    "barrier.cluster.arrive{.release,.relaxed}?{.aligned}?" ("")    90 Exact => cluster_barrier |m| ClusterOp::Arrive(!m.has("relaxed"));
     "barrier.cluster.wait{.acquire}?{.aligned}?"     ("")           90 Exact => cluster_barrier |_| ClusterOp::Wait;
     "mapa{.shared::cluster}?{.u32,.u64}"             ("T T W")      90 Exact => mapa;
     "getctarank{.shared::cluster}?{.u32,.u64}"       ("W T")        90 Exact => getctarank;
