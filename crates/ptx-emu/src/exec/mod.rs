@@ -547,6 +547,7 @@ impl Machine<'_> {
             }
             if warps.iter().all(|w| w.groups.is_empty()) {
                 self.end_async(warps);
+                self.check_leaving(warps);
                 return Ok(Turn::Done);
             }
             if std::mem::take(&mut self.progress.preempt) {
