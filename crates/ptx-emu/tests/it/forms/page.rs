@@ -63,18 +63,18 @@ impl Coverage {
             let text = read(&path).replace("\\n", "\n").replace('"', "\n");
             all.note(&text, &name, false);
         }
-        for folder in ["tests/ptx/pass", "tests/ptx/fail"] {
-            texts(&root.join(folder)).iter().for_each(|text| all.note(text, "kernels", false));
-        }
-        for folder in ["../emu-corpus/ptx/sm_80", "../emu-corpus/ptx"] {
-            texts(&root.join(folder)).iter().for_each(|text| all.note(text, "corpus", false));
-        }
         let hopper = [
             ("wgmma", crate::hopper::wgmma::opcodes()),
             ("reduce", crate::hopper::reduce::opcodes()),
         ];
         for (test, opcodes) in hopper {
             opcodes.iter().for_each(|o| all.note(&format!("{o} ;"), test, false));
+        }
+        for folder in ["tests/ptx/pass", "tests/ptx/fail"] {
+            texts(&root.join(folder)).iter().for_each(|text| all.note(text, "kernels", false));
+        }
+        for folder in ["../emu-corpus/ptx/sm_80", "../emu-corpus/ptx"] {
+            texts(&root.join(folder)).iter().for_each(|text| all.note(text, "corpus", false));
         }
         all.recorded_matrices(root);
         all.recorded_kernels(root);
