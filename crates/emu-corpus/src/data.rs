@@ -133,13 +133,7 @@ pub struct Case {
 
 impl Case {
     pub(crate) fn new(kernel: &Kernel, seed: u64) -> Self {
-        let args = kernel.args.iter().enumerate().map(|(n, arg)| match arg {
-            Arg::Scalar(bytes) => Err(bytes.clone()),
-            Arg::Buffer { name, dtype, len, fill, role } => {
-                let values = fill.values(*len, *dtype, seed ^ ((n as u64 + 1) << 32));
-                Ok(Data { name, dtype: *dtype, role: *role, bytes: dtype.encode(&values) })
-            }
-        });
+        let args = kernel.args.iter().enumerate().map(|(n, arg)| data(arg, n, seed));
         Self { args: args.collect() }
     }
 
@@ -166,6 +160,18 @@ impl Case {
     #[must_use]
     pub fn indices(&self, name: &str) -> Vec<usize> {
         self.values(name).into_iter().map(|v| v as usize).collect()
+    }
+}
+
+/// The data of argument `n`, or a scalar's bytes.
+fn data(arg: &Arg, n: usize, seed: u64) -> Result<Data, Vec<u8>> {
+    match arg {
+        Arg::Scalar(bytes) => Err(bytes.clone()),
+        Arg::TensorMap { buffer, .. } => data(buffer, n, seed),
+        Arg::Buffer { name, dtype, len, fill, role } => {
+            let values = fill.values(*len, *dtype, seed ^ ((n as u64 + 1) << 32));
+            Ok(Data { name, dtype: *dtype, role: *role, bytes: dtype.encode(&values) })
+        }
     }
 }
 

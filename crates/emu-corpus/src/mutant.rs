@@ -2,9 +2,11 @@
 //!
 //! `mutants/<kernel>.toml` was written before the sanitizer was tuned and is not changed since.
 
+use std::fs;
+
 use serde::Deserialize;
 
-use crate::{Kernel, kernels};
+use crate::{Kernel, difference, kernels};
 
 /// Kind of change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Deserialize)]
@@ -69,9 +71,39 @@ struct File {
 /// If a table does not fit its kernel.
 #[must_use]
 pub fn mutants() -> Vec<Mutant> {
-    let all = kernels::all();
+    of(&kernels::all(), kernels::MUTANTS)
+}
+
+/// The mutants of the [`kernels::unrecorded`] kernels: all are wrong by design, for no GPU has run
+/// them.
+///
+/// # Panics
+/// If a table does not fit its kernel.
+#[must_use]
+pub fn unrecorded_mutants() -> Vec<Mutant> {
+    of(&kernels::unrecorded(), kernels::UNRECORDED_MUTANTS)
+}
+
+impl Mutant {
+    /// Its PTX for `sm_90a`; `None` if it is one of a kernel for other architectures, whose mutants are
+    /// compiled where they run.
+    ///
+    /// # Panics
+    /// If its changes do not fit the kernel's PTX.
+    #[must_use]
+    pub fn ptx(&self) -> Option<String> {
+        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/ptx/mutants");
+        let differences = fs::read_to_string(format!("{folder}/{}.diff", self.kernel.name)).ok()?;
+        let number = self.id.rsplit('.').next().and_then(|number| number.parse().ok());
+        let text = self.kernel.ptx(90)?;
+        let changed = number.and_then(|number| difference::apply(&text, &differences, number));
+        Some(changed.unwrap_or_else(|| panic!("{}: its PTX does not fit the kernel's", self.id)))
+    }
+}
+
+fn of(all: &[Kernel], tables: &[(&str, &str)]) -> Vec<Mutant> {
     let mut list = Vec::new();
-    for (name, text) in kernels::MUTANTS {
+    for (name, text) in tables {
         let kernel = all.iter().find(|k| k.name == *name);
         let kernel = kernel.unwrap_or_else(|| panic!("mutants of an unknown kernel `{name}`"));
         let file: File = toml::from_str(text).unwrap_or_else(|e| panic!("{name}.toml: {e}"));
@@ -116,11 +148,11 @@ fn mutate(source: &str, row: &MutantSpec) -> Result<String, String> {
 
 #[cfg(test)]
 mod tests {
-    use super::mutants;
+    use super::{mutants, unrecorded_mutants};
 
     #[test]
     fn every_mutant_changes_its_kernel_and_names_lines_of_it() {
-        for mutant in mutants() {
+        for mutant in mutants().into_iter().chain(unrecorded_mutants()) {
             assert_ne!(mutant.source, mutant.kernel.source, "{}", mutant.id);
             let lines = mutant.source.lines().count();
             let inside = mutant.report.iter().all(|l| (1..=lines).contains(&(*l as usize)));

@@ -55,6 +55,8 @@ kinds! {
     AsyncProxy "async_proxy",
     /// Registers of `wgmma` used while it is under way, or without its fence.
     Wgmma "wgmma",
+    /// Metadata of a sparse product that stand for nothing, or not in the order that it asks for.
+    SparseMetadata "sparse_metadata",
     /// A cluster's barrier or shared memory used against its rules: a block that is not there or
     /// has exited, an arrival without a wait.
     Cluster "cluster",

@@ -8,6 +8,7 @@ mod bulk;
 mod cluster;
 mod matrix;
 mod operands;
+mod sparse;
 mod warpgroup;
 
 pub(crate) use self::{
@@ -18,6 +19,7 @@ pub(crate) use self::{
         ProductOp, RowsOp, Shape,
     },
     operands::{Use, visit, visit_mut},
+    sparse::{ROWS as SPARSE_ROWS, Sparse},
     warpgroup::{WarpgroupFactor, WarpgroupOrder, WarpgroupProduct},
 };
 use crate::{

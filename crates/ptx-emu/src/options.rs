@@ -87,6 +87,9 @@ pub struct Options {
     pub coverage: bool,
     /// Which blocks run.
     pub blocks: Blocks,
+    /// Whether the launch is cooperative; if absent, it is where the kernel asks for that. In one that
+    /// is not, cooperative groups' barrier of the whole grid traps.
+    pub cooperative: Option<bool>,
     /// The limits.
     pub limits: Limits,
 }

@@ -84,6 +84,9 @@ pub(super) struct RunArgs {
     /// Blocks of a cluster, if the kernel does not say
     #[arg(long, value_name = "X[,Y[,Z]]", value_parser = extents)]
     pub cluster: Option<[u32; 3]>,
+    /// Whether the launch is cooperative; where it is left out, as the kernel asks for
+    #[arg(long, value_name = "true|false")]
+    pub cooperative: Option<bool>,
     /// full, memory, bounds, or any of init,taint,races,numerics
     #[arg(long = "sanitize", value_name = "LIST", default_value = "full", value_parser = checks)]
     pub checks: Checks,

@@ -102,6 +102,7 @@ pub(super) fn run(args: &RunArgs) -> Result<(String, Exit)> {
         counters: args.counters,
         coverage: false,
         blocks: args.blocks.clone(),
+        cooperative: args.cooperative,
         limits: Limits { lane_instructions: limit, ..defaults },
     };
     let report = emulator.launch(&module, &launch, &options);

@@ -400,7 +400,10 @@ impl Machine<'_> {
         let offset = |i: usize| own_shared(at[i]).wrapping_sub(base);
         let home = match self.holder(at[first(mask)]) {
             Holder::Own => Home::Shared,
-            Holder::Peer(rank) => Home::Peer(rank),
+            Holder::Peer(rank) => {
+                self.check_started(rank, regs, mask);
+                Home::Peer(rank)
+            }
             Holder::Exited(_) | Holder::None => {
                 self.refuse(action, FindingKind::Cluster, StateSpace::Shared, at, mask);
                 action.blank(regs, mask);

@@ -160,7 +160,11 @@ impl Machine<'_> {
                 });
                 put_p(&mut regs.rows.p[*to as usize], v, mask);
             }
-            ClusterOp::Arrive => {
+            ClusterOp::InitFence => self.publish_mbarriers(),
+            ClusterOp::Arrive(releases) => {
+                if *releases {
+                    self.publish_mbarriers();
+                }
                 let twice = (regs.cluster.arrived | regs.cluster.passed) & mask;
                 if twice != 0 {
                     let what = "a second arrival at the cluster's barrier without a wait between";

@@ -2,11 +2,13 @@
 
 mod element;
 mod product;
+mod sparse;
 
 use self::product::Factors;
 pub(super) use self::{
     element::{decode, from_f16, to_f16},
     product::{Fallback, scatter},
+    sparse::Selection,
 };
 use super::{
     Machine,
@@ -28,7 +30,8 @@ impl Machine<'_> {
         let program = self.program;
         match &program.matrices[index as usize] {
             MatrixOp::Product(op) => {
-                product::product(op, &mut self.matrix_scratch.0, regs);
+                let selection = op.sparse.as_ref().map(|sparse| self.selection(sparse, regs, pc));
+                product::product(op, selection.as_ref(), &mut self.matrix_scratch.0, regs);
             }
             MatrixOp::Rows(op) => self.rows(op, regs, pc),
             MatrixOp::Fragment(op) => self.fragment(op, regs, pc),

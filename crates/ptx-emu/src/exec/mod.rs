@@ -304,7 +304,9 @@ fn prepare_launch<'m>(
     machine.observers.coverage.mark(program.code[kernel].entry, ENTERED);
     machine.observers.coverage.largest_grid = launch.grid;
     machine.place_shared()?;
-    machine.make_workspace()?;
+    if options.cooperative != Some(false) {
+        machine.make_workspace()?;
+    }
     Ok(machine)
 }
 
@@ -545,6 +547,7 @@ impl Machine<'_> {
             }
             if warps.iter().all(|w| w.groups.is_empty()) {
                 self.end_async(warps);
+                self.check_leaving(warps);
                 return Ok(Turn::Done);
             }
             if std::mem::take(&mut self.progress.preempt) {

@@ -3,6 +3,7 @@
 use super::{
     Machine,
     access::Registers,
+    fault::Target,
     warp::{put_d, put_w},
 };
 use crate::{
@@ -98,13 +99,26 @@ impl Machine<'_> {
             Op::Fence => self.fence(),
             Op::Async(index) => self.async_op(index, regs, pc, mask),
             Op::Builtin(index) => return self.builtin(index, regs, pc, mask),
-            Op::Trap => return Err(self.fault_here(FindingKind::Trap, "trap", regs, pc, mask)),
+            Op::Trap => return Err(self.trap(regs, pc, mask)),
             Op::Unsupported(index) => {
                 return Err(self.unsupported(pc, &program.unsupported[index as usize]));
             }
             _ => return Err(self.unsupported(pc, "the operation is not known here")),
         }
         Ok(())
+    }
+
+    /// `trap`. The library's barrier of the grid ends in one where it finds no workspace.
+    fn trap(&self, regs: &Registers<'_>, pc: u32, mask: u32) -> LaunchError {
+        let kind = FindingKind::Trap;
+        let mut finding = self.finding(kind, "trap", Target::default(), regs, pc, mask);
+        if self.program.cooperative && self.context.workspace.is_none() {
+            finding.hint = Some(
+                "a barrier of the whole grid traps in a launch that is not cooperative, as this one"
+                    .to_owned(),
+            );
+        }
+        LaunchError::Fault(Box::new(finding))
     }
 
     /// The window of a generic address; constants are a window of their own.

@@ -5,7 +5,8 @@ use crate::{
     ast::{Instruction, Operand},
     op::{
         Address, Arithmetic, AsyncOp, Element, Fragment, FragmentAccess, FragmentOp, MatrixOp,
-        MatrixOperand, MemoryOp, Op, ProductOp, R, Reg, RowsOp, Shape, StateSpace, WarpSyncKind,
+        MatrixOperand, MemoryOp, Op, ProductOp, R, Reg, RowsOp, Shape, Sparse, StateSpace,
+        WarpSyncKind,
     },
 };
 
@@ -133,16 +134,20 @@ impl<'a> Builder<'a, '_> {
             _ if d == Element::S32 => Arithmetic::Integer { saturate: m.has("satfinite") },
             _ => Arithmetic::Float,
         };
+        let sparse = self.sparse(i, m, 4, (a, shape.k))?;
+        let is_sparse = sparse.is_some();
         let mut fragment = |n: usize, which, element| {
             // Each lane of a quad holds four elements of a factor and eight of the sum.
             let per = element_count(which) / Element::per_register(element);
-            let distinct = if quads { per } else { shape.registers(which, element) };
+            let stored = if is_sparse && which == MatrixOperand::A { 2 } else { 1 };
+            let distinct = if quads { per } else { shape.registers(which, element) / stored };
             let o = operand(i, n)?;
             self.matrix_fragment(o, element, registers(which, element, distinct), n == 0)
         };
         let op = ProductOp {
             shape,
             arithmetic,
+            sparse,
             d: fragment(0, MatrixOperand::C, d)?,
             a: fragment(1, MatrixOperand::A, a)?,
             b: fragment(2, MatrixOperand::B, b)?,
@@ -150,6 +155,29 @@ impl<'a> Builder<'a, '_> {
         };
         self.push_matrix(MatrixOp::Product(Box::new(op)));
         Ok(())
+    }
+
+    /// The metadata of a sparse product: operand `at`, with the selector behind it.
+    pub(super) fn sparse(
+        &mut self,
+        i: &Instruction<'a>,
+        m: &Modifiers<'_>,
+        at: usize,
+        (element, k): (Element, usize),
+    ) -> Lowered<Option<Sparse>> {
+        let ordered = m.has("sp::ordered_metadata");
+        if !ordered && !m.has("sp") {
+            return Ok(None);
+        }
+        let metadata = self.src_w(operand(i, at)?, "b32")?;
+        let &Operand::Int(selector) = operand(i, at + 1)? else {
+            return Err("the sparsity selector is no immediate".to_owned());
+        };
+        let sparse = Sparse { metadata, selector: selector as u32, ordered, element, k };
+        if selector >= u64::from(sparse.selectors()) {
+            return Err(format!("sparsity selector {selector} is undefined for this shape"));
+        }
+        Ok(Some(sparse))
     }
 
     pub(super) fn matrix_rows(&mut self, i: &Instruction<'a>, m: &Modifiers<'_>) -> Lowered<()> {

@@ -46,15 +46,18 @@ impl<'a> Builder<'a, '_> {
             desc => WarpgroupFactor::Memory(self.src_d(desc)?),
         };
         let b = self.src_d(operand(i, 2)?)?;
-        let scale_d = self.src_p(operand(i, 3)?)?;
-        let number = |at: usize| match i.operands.get(at) {
+        let sparse = self.sparse(i, m, 3, (a_element, shape.k))?;
+        // Metadata and their selector stand before the scales.
+        let scale_at = if sparse.is_some() { 5 } else { 3 };
+        let scale_d = self.src_p(operand(i, scale_at)?)?;
+        let number = |n: usize| match i.operands.get(scale_at + n) {
             Some(Operand::Int(n)) => Ok(n.cast_signed()),
             _ => Err("expected an immediate".to_owned()),
         };
         let floats = d.element != Element::S32;
         let mut negate = false;
         if floats {
-            for at in [4, 5] {
+            for at in [1, 2] {
                 match number(at)? {
                     1 => {}
                     -1 => negate = !negate,
@@ -66,16 +69,16 @@ impl<'a> Builder<'a, '_> {
         let in_registers = matches!(a, WarpgroupFactor::Registers(_));
         let transposed = match (halves, in_registers) {
             (false, _) => [false; 2],
-            (true, true) => [false, number(6)? != 0],
-            (true, false) => [number(6)? != 0, number(7)? != 0],
+            (true, true) => [false, number(3)? != 0],
+            (true, false) => [number(3)? != 0, number(4)? != 0],
         };
         let most = match (floats, halves, in_registers) {
-            (false, ..) => 4,
-            (true, false, _) => 6,
-            (true, true, true) => 7,
-            (true, true, false) => 8,
+            (false, ..) => 1,
+            (true, false, _) => 3,
+            (true, true, true) => 4,
+            (true, true, false) => 5,
         };
-        if i.operands.len() != most {
+        if i.operands.len() != scale_at + most {
             return Err(format!("{} operands are not what it takes", i.operands.len()));
         }
         let product = WarpgroupProduct {
@@ -89,6 +92,7 @@ impl<'a> Builder<'a, '_> {
             negate,
             transposed,
             saturate: m.has("satfinite"),
+            sparse,
         };
         self.push_matrix(MatrixOp::WarpgroupProduct(Box::new(product)));
         Ok(())

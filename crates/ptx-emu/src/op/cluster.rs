@@ -24,8 +24,11 @@ pub(crate) enum ClusterOp {
     },
     /// `isspacep.shared`: predicate, address; whether any block of the cluster will do.
     IsShared(R, R, bool),
-    Arrive,
+    /// At the cluster's barrier; whether what came before is released.
+    Arrive(bool),
     Wait,
+    /// `fence.mbarrier_init`.
+    InitFence,
 }
 
 /// Operations on an mbarrier. Registers are operands of the instruction.

@@ -2,6 +2,7 @@
 
 use super::{
     Address, Class, MemoryOp, R,
+    sparse::Sparse,
     warpgroup::{WarpgroupOrder, WarpgroupProduct},
 };
 
@@ -195,6 +196,8 @@ pub(crate) enum Arithmetic {
 pub(crate) struct ProductOp {
     pub shape: Shape,
     pub arithmetic: Arithmetic,
+    /// A is stored without half of its elements.
+    pub sparse: Option<Sparse>,
     pub d: Fragment,
     pub a: Fragment,
     pub b: Fragment,
@@ -224,6 +227,24 @@ pub(crate) enum MatrixOp {
     Warpgroup(WarpgroupOrder),
 }
 
+impl MatrixOp {
+    /// The sparsity of a product's first factor.
+    pub(crate) fn sparse(&self) -> Option<Sparse> {
+        match self {
+            Self::Product(op) => op.sparse,
+            Self::WarpgroupProduct(op) => op.sparse,
+            _ => None,
+        }
+    }
+}
+
+impl ProductOp {
+    /// Elements of a row of A that are stored.
+    pub(crate) fn stored_k(&self) -> usize {
+        if self.sparse.is_some() { self.shape.k / 2 } else { self.shape.k }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::{Arithmetic, Element, Fragment, MatrixOp, MatrixOperand, ProductOp, Shape};
@@ -235,6 +256,7 @@ mod tests {
         let op = MatrixOp::Product(Box::new(ProductOp {
             shape: Shape { m: 8, n: 8, k: 4 },
             arithmetic: Arithmetic::Double,
+            sparse: None,
             d: fragment(Element::F64, &[9, 10]),
             a: fragment(Element::F64, &[1]),
             b: fragment(Element::F64, &[3]),

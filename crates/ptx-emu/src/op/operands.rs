@@ -248,6 +248,9 @@ macro_rules! visitors {
                         for part in [&$($m)? op.a, &$($m)? op.b, &$($m)? op.c] {
                             fragment(Read, part, f);
                         }
+                        (&$($m)? op.sparse)
+                            .into_iter()
+                            .for_each(|sparse| f(Read, W(&$($m)? sparse.metadata)));
                         fragment(Write, &$($m)? op.d, f);
                     }
                     MatrixOp::Fragment(op) => {
@@ -270,6 +273,9 @@ macro_rules! visitors {
                             WarpgroupFactor::Memory(r) => f(Address, D(r)),
                         }
                         f(Address, D(&$($m)? op.b));
+                        (&$($m)? op.sparse)
+                            .into_iter()
+                            .for_each(|sparse| f(Read, W(&$($m)? sparse.metadata)));
                         f(Control, P(&$($m)? op.scale_d.0));
                         // Sums are added to D, unless the predicate says otherwise.
                         fragment(Read, &$($m)? op.d, f);
@@ -356,7 +362,7 @@ macro_rules! visitors {
                         f(Read, D(address));
                         f(Write, P(to));
                     }
-                    ClusterOp::Arrive | ClusterOp::Wait => {}
+                    ClusterOp::Arrive(_) | ClusterOp::Wait | ClusterOp::InitFence => {}
                 }
             }
 

@@ -1,6 +1,6 @@
 //! `wgmma`: products of a group of four warps, whose factors lie in shared memory.
 
-use super::{Fragment, R, matrix::Element};
+use super::{Fragment, R, matrix::Element, sparse::Sparse};
 
 /// The first factor of a warpgroup's product.
 #[derive(Debug, Clone)]
@@ -29,6 +29,8 @@ pub(crate) struct WarpgroupProduct {
     /// Whether A and B lie with their rows (columns) innermost.
     pub transposed: [bool; 2],
     pub saturate: bool,
+    /// A is stored without half of its elements.
+    pub sparse: Option<Sparse>,
 }
 
 /// Order of a warpgroup's products.

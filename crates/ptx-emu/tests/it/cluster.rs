@@ -1,7 +1,7 @@
 //! Clusters, distributed shared memory and barriers of the whole grid.
 
-use crate::harness::{Arg, close, random, random_bits, run, run_clusters};
-use ptx_emu::{FindingKind, LaunchError};
+use crate::harness::{Arg, close, module, random, random_bits, run, run_clusters, run_options};
+use ptx_emu::{FindingKind, Launch, LaunchError, Options};
 
 #[test]
 fn blocks_count_in_each_others_memory() {
@@ -68,6 +68,29 @@ fn blocks_arrive_at_each_others_mbarriers() {
     let ran = run("pass/cluster", "multicast", [2, 2, 1], [32, 1, 1], args).ok();
     let want = |i: usize| 3 * x[32 + i / 32 * 32 + (i + 1) % 32];
     assert_eq!(ran.i32(1), (0..96).map(want).collect::<Vec<_>>());
+}
+
+#[test]
+fn a_barrier_of_the_grid_traps_in_a_launch_that_is_not_cooperative() {
+    let smooth = |cooperative| {
+        let x = Arg::from(&vec![0.0_f32; 64]);
+        let args = vec![x, Arg::from(&vec![0.0_f32; 64]), Arg::from(64_i32), Arg::from(1_i32)];
+        let launch = Launch {
+            kernel: "smooth".to_owned(),
+            grid: [2, 1, 1],
+            block: [32, 1, 1],
+            ..Launch::default()
+        };
+        let options = Options { cooperative, ..Options::default() };
+        run_options(&module("pass/grid"), launch, &options, args)
+    };
+    smooth(None).ok();
+    smooth(Some(true)).ok();
+    let ran = smooth(Some(false));
+    let [finding] = &ran.findings[..] else { panic!("{:?}", ran.findings) };
+    assert_eq!((finding.kind, finding.line), (FindingKind::Trap, Some(9)));
+    let hint = finding.hint.as_deref().unwrap_or_default();
+    assert!(hint.contains("not cooperative"), "{hint}");
 }
 
 #[test]
@@ -146,6 +169,22 @@ fn wrong_uses_of_other_blocks_memory_are_found() {
     assert!(finding.message.starts_with("rank 2 in a cluster of 2 blocks"), "{}", finding.message);
     let finding = cluster("lone_wait", vec![Arg::Out(32, 4)]);
     assert!(finding.message.contains("without an arrival before"), "{}", finding.message);
+}
+
+#[test]
+fn mbarriers_that_others_use_are_made_known_to_them() {
+    let unknown = |how: i32| {
+        let args = vec![Arg::Out(64, 4), Arg::from(how)];
+        run_clusters("fail/cluster", "unknown", [2, 1, 1], [2, 1, 1], [32, 1, 1], args)
+    };
+    for how in [1, 2] {
+        assert_eq!(unknown(how).ok().findings, [], "{how}");
+    }
+    let ran = unknown(0);
+    let [finding] = &ran.findings[..] else { panic!("{:?}", ran.findings) };
+    assert_eq!((finding.kind, finding.line), (FindingKind::Mbarrier, Some(70)));
+    let text = "no release orders `mbarrier.init` before this use by another block: `bar`[0]";
+    assert!(finding.message.starts_with(text), "{}", finding.message);
 }
 
 #[test]

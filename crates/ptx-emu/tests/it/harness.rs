@@ -181,6 +181,16 @@ fn run_launch(file: &str, launch: Launch, limits: Limits, args: Vec<Arg>) -> Ran
 
 /// Runs `launch`, whose arguments are still to be made.
 pub(crate) fn run_module(module: &Module, launch: Launch, limits: Limits, args: Vec<Arg>) -> Ran {
+    run_options(module, launch, &Options { limits, ..Options::default() }, args)
+}
+
+/// [`run_module`] with options.
+pub(crate) fn run_options(
+    module: &Module,
+    launch: Launch,
+    options: &Options,
+    args: Vec<Arg>,
+) -> Ran {
     let mut emulator = Emulator::new(Config::default());
     let mut buffers = Vec::new();
     let mut values = Vec::new();
@@ -216,8 +226,7 @@ pub(crate) fn run_module(module: &Module, launch: Launch, limits: Limits, args: 
         values.push(emulator.address(buffer).to_le_bytes().to_vec());
     }
     let launch = Launch { args: values, ..launch };
-    let options = Options { limits, ..Options::default() };
-    let report = emulator.launch(module, &launch, &options);
+    let report = emulator.launch(module, &launch, options);
     let findings = report.findings.clone();
     let result = report.into_result();
     Ran { emulator, buffers, findings, result }

@@ -27,6 +27,7 @@ mod libcu;
 mod matrix;
 mod mbarrier;
 mod models;
+mod mutants;
 mod parallel;
 mod program;
 mod races;

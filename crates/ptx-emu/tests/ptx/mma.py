@@ -3,7 +3,7 @@
 
     mma.py OUT    writes OUT (the new mma.golden)
 
-mma.txt holds a form per line: an opcode, or a kernel of pass/wmma.ptx. A line of mma.golden holds the form, the kind
+mma.txt holds a form per line: an opcode, with the sparsity selector behind a `/`, or a kernel of pass/wmma.ptx. A line of mma.golden holds the form, the kind
 of its inputs and what the GPU computed: the hash of D, or D itself in hexadecimal where the last bits are the
 machine's own. Forms that the GPU's assembler refuses are named on stdout and left out.
 tests/it/matrix runs the same on the emulator.
@@ -77,20 +77,33 @@ def inputs(ty, kind, array, n):
 
 def parse(name):
     """Types of D, A, B, C and elements of A, B, C in all."""
-    words = re.split(r"[._]", name)
+    words = re.split(r"[._/]", name)
     m, n, k = map(int, re.search(r"m(\d+)n(\d+)k(\d+)", name).groups())
     types = [w for w in words if w in TYPES]
+    stored = k // 2 if ".sp" in name else k
     quads = name.startswith("mma") and k == 4 and types[1] == "f16"
-    return types, [128, 128, 256] if quads else [m * k, k * n, m * n]
+    return types, [128, 128, 256] if quads else [m * stored, k * n, m * n]
+
+
+def metadata(name, kind):
+    """A word for each lane: four bits for a chunk of a sparse A's row."""
+    ascending = [0b0100, 0b1000, 0b1100, 0b1001, 0b1101, 0b1110]
+    choices = ascending if "ordered" in name else ascending + [bits >> 2 | (bits & 3) << 2 for bits in ascending]
+    choices = [0b0100, 0b1110] if "tf32" in name else choices
+    bits = [choices[r % len(choices)] for r in inputs("u8", kind, 3, 256)]
+    return bytes(low | high << 4 for low, high in zip(bits[::2], bits[1::2]))
 
 
 def kernel(name):
     types, sizes = parse(name)
+    opcode, _, selector = name.partition("/")
+    sparse = ", .param .u64 pe" if selector else ""
     text = [".version 8.7", ".target sm_90", ".address_size 64",
-            ".visible .entry k(.param .u64 pa, .param .u64 pb, .param .u64 pc, .param .u64 pd)", "{",
-            ".reg .b32 %t; .reg .b64 %pa, %pb, %pc, %pd, %o;", "mov.u32 %t, %tid.x;"]
+            f".visible .entry k(.param .u64 pa, .param .u64 pb, .param .u64 pc{sparse}, .param .u64 pd)", "{",
+            ".reg .b32 %t; .reg .b64 %pa, %pb, %pc, %pd, %pe, %o;", "mov.u32 %t, %tid.x;"]
     lists = {}
-    for x, ty, size in zip("abcd", types[1:] + types[:1], sizes + sizes[2:]):
+    operands = list(zip("abcd", types[1:] + types[:1], sizes + sizes[2:])) + [("e", "u8", 128)] * bool(selector)
+    for x, ty, size in operands:
         width = 8 if ty == "f64" else 4
         count = size * TYPES[ty][0] // 8 // width // 32
         reg = ty if ty in ("f32", "f64") else "b32"
@@ -99,7 +112,9 @@ def kernel(name):
         text.append(f"ld.param.u64 %p{x}, [p{x}]; mul.wide.u32 %o, %t, {count * width}; add.s64 %p{x}, %p{x}, %o;")
         if x != "d":
             text += [f"ld.global.{reg} {r}, [%p{x}+{i * width}];" for i, r in enumerate(lists[x])]
-    text.append(f"{name} " + ", ".join("{" + ", ".join(lists[x]) + "}" for x in "dabc") + ";")
+    tail = f", {lists['e'][0]}, {selector}" if selector else ""
+    text.append(f"{opcode} " + ", ".join("{" + ", ".join(lists[x]) + "}" for x in "dabc") + f"{tail};")
+    reg, width = (types[0], 8 if types[0] == "f64" else 4) if types[0] in ("f32", "f64") else ("b32", 4)
     text += [f"st.global.{reg} [%pd+{i * width}], {r};" for i, r in enumerate(lists["d"])]
     return "\n".join(text + ["ret;", "}"])
 
@@ -162,6 +177,7 @@ def golden(path):
         types, sizes = parse(name)
         for kind in "sne":
             arrays = [inputs(t, kind, i, n) for i, (t, n) in enumerate(zip(types[1:], sizes))]
+            arrays += [metadata(name, kind)] if "/" in name else []
             entry = name if name.startswith("wmma") else "k"
             out = gpu.run(module, entry, arrays, sizes[2] * TYPES[types[0]][0] // 8)
             exact = types[0] == "s32" or kind == "s"

@@ -91,7 +91,10 @@ impl Machine<'_> {
         let (start, size) = self.layout.slots.get(slot).copied().flatten().unwrap_or((0, 0));
         let peer = match self.holder(address) {
             Holder::Own => Ok(None),
-            Holder::Peer(rank) => Ok(Some(rank)),
+            Holder::Peer(rank) => {
+                self.check_started(rank, regs, 1 << issue.lane);
+                Ok(Some(rank))
+            }
             Holder::Exited(_) | Holder::None => Err(FindingKind::Cluster),
         };
         let bounds =

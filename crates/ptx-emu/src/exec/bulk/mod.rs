@@ -87,6 +87,7 @@ impl Machine<'_> {
             BulkOp::Wait(pending) => self.bulk_wait(*pending, regs, mask),
             BulkOp::WaitProducts(pending) => return self.warpgroup_wait(*pending, regs, pc),
             BulkOp::Fence => {
+                self.publish_mbarriers();
                 if let Some(races) = &mut self.sanitizer.races {
                     self.block.order.fence_proxy(regs.warp, races.next());
                     races.advance();

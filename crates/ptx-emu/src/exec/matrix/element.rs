@@ -44,7 +44,8 @@ pub(in crate::exec) fn decode(element: Element, words: &[u32], out: &mut [f32]) 
         Element::U8 => spread::<4>(words, out, |w| (w >> 24) as i32 as f32),
         Element::S4 => spread::<8>(words, out, |w| (w as i32 >> 28) as f32),
         Element::U4 => spread::<8>(words, out, |w| (w >> 28) as i32 as f32),
-        Element::F32 | Element::F64 | Element::S32 | Element::B1 => {}
+        Element::B1 => spread::<32>(words, out, |w| (w >> 31) as f32),
+        Element::F32 | Element::F64 | Element::S32 => {}
     }
 }
 

@@ -11,6 +11,7 @@
 use super::{
     super::access::Registers,
     element::{decode, from_f16, to_f16},
+    sparse::Selection,
 };
 use crate::{
     alu::{convert::add_odd, double, single},
@@ -20,7 +21,7 @@ use crate::{
 /// Most words and elements of a factor of any shape.
 const WORDS: usize = 256;
 const A: usize = 1024;
-const B: usize = 512;
+const B: usize = 1024;
 /// Most elements of an accumulator.
 const C: usize = 256;
 
@@ -41,18 +42,23 @@ impl Default for Factors {
     }
 }
 
-pub(super) fn product(op: &ProductOp, f: &mut Factors, regs: &mut Registers<'_>) {
+pub(super) fn product(
+    op: &ProductOp,
+    selection: Option<&Selection>,
+    f: &mut Factors,
+    regs: &mut Registers<'_>,
+) {
     match op.arithmetic {
         Arithmetic::Float => {
             f.load_factors(op, regs);
             f.load_sum(op, regs);
-            f.multiply(op.shape, op.a.element);
+            f.multiply(op, selection);
             f.store_floats(op, regs);
         }
         Arithmetic::Integer { saturate } => {
             f.load_factors(op, regs);
             f.sum.fill(0.0);
-            f.multiply(op.shape, op.a.element);
+            f.multiply(op, selection);
             f.store_integers(op, regs, saturate);
         }
         Arithmetic::Bits { and } => {
@@ -109,15 +115,15 @@ fn small_integer(sum: f32) -> i32 {
 impl Factors {
     fn load_words(&mut self, op: &ProductOp, regs: &Registers<'_>) {
         let Shape { m, n, k } = op.shape;
-        let steps = |element: Element| k / (4 * element.per_register());
-        let (blocks, a_steps) = (m / 8, steps(op.a.element));
+        let steps = |element: Element, k: usize| k / (4 * element.per_register());
+        let (blocks, a_steps) = (m / 8, steps(op.a.element, op.stored_k()));
         for step in 0..a_steps {
             for block in 0..blocks {
                 let register = &regs.rows.w[op.a.regs[block + blocks * step] as usize];
                 scatter(register, block, step, m, &mut self.a_words);
             }
         }
-        let b_steps = steps(op.b.element);
+        let b_steps = steps(op.b.element, k);
         for block in 0..n / 8 {
             for step in 0..b_steps {
                 let register = &regs.rows.w[op.b.regs[block * b_steps + step] as usize];
@@ -128,9 +134,9 @@ impl Factors {
 
     fn load_factors(&mut self, op: &ProductOp, regs: &Registers<'_>) {
         self.load_words(op, regs);
-        let Shape { m, n, k } = op.shape;
+        let (Shape { m, n, k }, half) = (op.shape, op.stored_k());
         let (a, b) = (op.a.element, op.b.element);
-        decode(a, &self.a_words[..m * k / a.per_register()], &mut self.a[..m * k]);
+        decode(a, &self.a_words[..m * half / a.per_register()], &mut self.a[..m * half]);
         decode(b, &self.b_words[..n * k / b.per_register()], &mut self.b[..n * k]);
     }
 
@@ -154,9 +160,13 @@ impl Factors {
         }
     }
 
-    fn multiply(&mut self, shape: Shape, element: Element) {
-        let Shape { m, n, k } = shape;
-        let (a, b, sum) = (&self.a[..m * k], &self.b[..n * k], &mut self.sum[..m * n]);
+    fn multiply(&mut self, op: &ProductOp, selection: Option<&Selection>) {
+        let (Shape { m, n, k }, element) = (op.shape, op.a.element);
+        let a = &self.a[..m * op.stored_k()];
+        let (b, sum) = (&self.b[..n * k], &mut self.sum[..m * n]);
+        if let Some(selection) = selection {
+            return selection.add(n, a, b, sum);
+        }
         if matches!(element, Element::Bf16 | Element::Tf32) && !is_exact(a, b) {
             return multiply_wide(m, n, a, b, sum);
         }

@@ -4,6 +4,7 @@
 //! Beside the bytes each block keeps a list of its live mbarriers and the bytes they must have, so
 //! that one that was never initialised, or was overwritten, is noticed at its next use.
 
+mod known;
 mod state;
 mod tx;
 
@@ -30,6 +31,8 @@ pub(super) struct Mbarriers {
     /// Their bytes by offset in its shared memory.
     live: BTreeMap<usize, u64>,
     landings: Vec<tx::Landing>,
+    /// Those that no release has made known to other blocks.
+    unknown: Vec<usize>,
 }
 
 impl Mbarriers {
@@ -37,6 +40,7 @@ impl Mbarriers {
     pub(super) fn clear(&mut self) {
         self.live.clear();
         self.landings.clear();
+        self.unknown.clear();
     }
 }
 
@@ -232,8 +236,11 @@ impl Machine<'_> {
             }
             let bar = Mbarrier::new(w(count)).map_err(|misuse| misuse.to_string())?;
             shared.set_mbarrier(spot.at, bar);
+            shared.mbarriers.unknown.push(spot.at);
             return Ok(OperationResult::default());
         }
+        self.check_known(spot, (place, address), regs, lane);
+        let shared = self.shared_of(spot.peer);
         let mut bar = found.map_err(|broken| match broken {
             Broken::Never => "not an initialised mbarrier".to_owned(),
             Broken::Overwritten => "an mbarrier whose bytes were overwritten".to_owned(),

@@ -76,6 +76,7 @@ impl Machine<'_> {
             machine.mbarrier_fault(why, place, address, regs, pc, 1 << lane)
         };
         let spot = self.spot(place, address).map_err(|why| fault(self, &why))?;
+        self.check_known(spot, (place, address), regs, lane);
         let shared = self.shared_of(spot.peer);
         let mut bar = shared.mbarrier(spot.at).map_err(|broken| match broken {
             Broken::Never => "an asynchronous copy on no initialised mbarrier",

@@ -1,5 +1,6 @@
 //! Checks beside bounds: undefined values, races, the first number that is not finite.
 
+mod leaving;
 mod missing;
 pub(crate) mod numbers;
 pub(super) mod order;

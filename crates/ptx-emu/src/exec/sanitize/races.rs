@@ -186,6 +186,21 @@ impl Races {
         }
     }
 
+    /// An access of another block that did not happen before the end of block `order`, whose shared
+    /// memory `shadow` is of: its record and the block's linear index.
+    pub(in crate::exec) fn stranger(
+        &self,
+        shadow: &Shadow,
+        order: &Order,
+    ) -> Option<(Record, u64)> {
+        let touch = Touch { pc: 0, warp: 0, write: true, strong: false, own: false };
+        let foreign = |cell: &&Cell| {
+            let serial = self.records[record_of(**cell) as usize].serial;
+            **cell != 0 && serial != order.serial && !self.ordered(**cell, 0, touch, order)
+        };
+        shadow.reads.iter().chain(&shadow.writes).find(foreign).map(|cell| self.who(*cell))
+    }
+
     fn conflict(&self, cell: Cell, lane: u32, touch: Touch, order: &Order) -> bool {
         cell != 0
             && !(touch.strong && self.records[record_of(cell) as usize].strong)

@@ -170,11 +170,18 @@ impl Machine<'_> {
         let warpgroup = self.is_warpgroup(op);
         let memory = matches!(op, Op::Memory(_) | Op::Atomic(_) | Op::Async(_)) || warpgroup;
         let shuffled = self.shuffled(op, regs);
+        let sparse = self.matrix_of(op).and_then(MatrixOp::sparse);
         let mut result = Mark::default();
         let mut reported = Vec::new();
         visit(program, op, &mut |role, reg| match role {
             Use::Read if warpgroup => {}
-            Use::Read => result = join(result, regs.taint.of(base, reg)),
+            Use::Read => {
+                let mut mark = regs.taint.of(base, reg);
+                if let Some(sparse) = sparse.filter(|s| reg == Reg::W(s.metadata)) {
+                    mark.lanes &= sparse.lanes();
+                }
+                result = join(result, mark);
+            }
             Use::Address | Use::Control => {
                 let mark = regs.taint.of(base, reg);
                 if mark.lanes & mask != 0 {
@@ -210,11 +217,15 @@ impl Machine<'_> {
 
     /// Whether it is a product of the warpgroup, which keeps the marks of its accumulators itself.
     fn is_warpgroup(&self, op: Op) -> bool {
-        let Op::WarpSync(index) = op else { return false };
+        matches!(self.matrix_of(op), Some(MatrixOp::WarpgroupProduct(_)))
+    }
+
+    fn matrix_of(&self, op: Op) -> Option<&MatrixOp> {
+        let Op::WarpSync(index) = op else { return None };
         let WarpSyncKind::Matrix(index) = self.program.syncs[index as usize].kind else {
-            return false;
+            return None;
         };
-        matches!(self.program.matrices[index as usize], MatrixOp::WarpgroupProduct(_))
+        Some(&self.program.matrices[index as usize])
     }
 
     /// Where a value comes from, seen by its reader at `pc`: the first operation that reads a

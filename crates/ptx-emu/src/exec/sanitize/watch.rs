@@ -244,6 +244,7 @@ impl Machine<'_> {
 
     /// A fence: earlier accesses may be made known to others from now on.
     pub(in crate::exec) fn fence(&mut self) {
+        self.publish_mbarriers();
         if let Some(races) = &mut self.sanitizer.races {
             self.block.order.fence = races.next();
             races.advance();
@@ -315,9 +316,14 @@ impl Machine<'_> {
             return;
         }
         if self.cluster.len() > 1 {
-            self.fence();
+            // An arrival at a mbarrier of the block's own need not be a release for the cluster.
+            if peer.is_some() {
+                self.publish_mbarriers();
+            }
             let address = self.mbarrier_address(key, peer);
             if let Some(races) = &mut self.sanitizer.races {
+                self.block.order.fence = races.next();
+                races.advance();
                 races.publish(address, &self.block.order);
             }
         }

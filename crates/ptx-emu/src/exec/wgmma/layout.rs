@@ -13,11 +13,13 @@ pub(super) struct Layout {
     shift: u64,
     /// Rows (columns of B) are innermost.
     transposed: bool,
+    /// Chunks of a row along k.
+    pub(super) wide: usize,
 }
 
 impl Layout {
     /// The layout that a descriptor describes.
-    pub(super) fn new(descriptor: u64, transposed: bool) -> Self {
+    pub(super) fn new(descriptor: u64, transposed: bool, wide: usize) -> Self {
         let field = |at: u64| ((descriptor >> at) & 0x3fff) << 4;
         let swizzle = match descriptor >> 62 {
             0 => Swizzle::None,
@@ -32,6 +34,7 @@ impl Layout {
             swizzle,
             shift: (descriptor >> 49) & 7,
             transposed,
+            wide,
         }
     }
 
@@ -40,7 +43,13 @@ impl Layout {
         self.swizzle.apply(at.wrapping_sub(shift)).wrapping_add(shift)
     }
 
-    /// Chunk `chunk` of row `row`, of a factor whose rows have two chunks along k.
+    /// Whether a row has more chunks along k than a row of the swizzle, which no field of a
+    /// descriptor describes.
+    pub(super) fn is_split(self) -> bool {
+        !self.transposed && self.swizzle.span().is_some_and(|span| span < 16 * self.wide as u64)
+    }
+
+    /// Chunk `chunk` of row `row`.
     fn along_k(self, row: u64, chunk: u64) -> u64 {
         let (pitch, step) = self.swizzle.span().map_or((16, self.lead), |span| (span, 16));
         self.start + row / 8 * self.stride + row % 8 * pitch + chunk * step
@@ -61,18 +70,18 @@ impl Layout {
         }
     }
 
-    /// The chunks of `rows` rows from `first` on: two per row, or 16 per eight rows if they are
-    /// innermost.
+    /// The chunks of `rows` rows from `first` on: those of a row, or eight times as many of eight
+    /// rows if they are innermost.
     pub(super) fn chunks(self, first: usize, rows: usize, out: &mut Vec<u64>) {
         out.clear();
-        let (first, rows) = (first as u64, rows as u64);
+        let (first, rows, wide) = (first as u64, rows as u64, self.wide as u64);
         if self.transposed {
             for octet in first / 8..(first + rows) / 8 {
-                out.extend((0..16).map(|k| self.swizzled(self.along_rows(octet, k))));
+                out.extend((0..8 * wide).map(|k| self.swizzled(self.along_rows(octet, k))));
             }
         } else {
             for row in first..first + rows {
-                out.extend((0..2).map(|c| self.swizzled(self.along_k(row, c))));
+                out.extend((0..wide).map(|c| self.swizzled(self.along_k(row, c))));
             }
         }
     }
@@ -92,7 +101,7 @@ mod tests {
 
     fn chunks(descriptor: u64, transposed: bool, first: usize, rows: usize) -> Vec<u64> {
         let mut out = Vec::new();
-        Layout::new(descriptor, transposed).chunks(first, rows, &mut out);
+        Layout::new(descriptor, transposed, 2).chunks(first, rows, &mut out);
         out
     }
 

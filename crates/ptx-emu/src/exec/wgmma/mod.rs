@@ -121,23 +121,31 @@ impl Machine<'_> {
                 held = self.sanitizer.checks.taint.then(|| (list.clone(), values));
             }
             WarpgroupFactor::Memory(descriptor) => {
-                let layout = self.layout_of(*descriptor, op.transposed[0], regs);
+                let layout = self.layout_of(*descriptor, op.transposed[0], 2, regs);
                 layout.chunks(first, ROWS, &mut scratch.chunks);
                 self.check_chunks(&mut scratch.chunks, "A", regs, pc);
                 undefined.rows =
                     self.undefined_parts(&scratch.chunks, layout, ROWS, regs, pc)[0] as u32;
-                scratch.load_a(&self.block.shared.data, layout.is_transposed(), op.a_element);
+                scratch.load_a(&self.block.shared.data, layout, op.a_element);
                 layouts[0] = Some(layout);
             }
         }
         if op.negate {
             scratch.negate();
         }
-        let layout = self.layout_of(op.b, op.transposed[1], regs);
+        scratch.selection = op.sparse.as_ref().map(|sparse| self.selection(sparse, regs, pc));
+        undefined.rows |= scratch.selection.as_ref().map_or(0, |s| s.undefined);
+        // A sparse A has half of the elements that B has along k.
+        let wide = if op.sparse.is_some() { 4 } else { 2 };
+        let layout = self.layout_of(op.b, op.transposed[1], wide, regs);
+        if layout.is_split() {
+            let why = "B's rows of 64 bytes under a swizzle of 32 bytes";
+            return Err(self.unsupported(pc, why));
+        }
         layout.chunks(0, op.n, &mut scratch.chunks);
         self.check_chunks(&mut scratch.chunks, "B", regs, pc);
         undefined.columns = self.undefined_parts(&scratch.chunks, layout, op.n, regs, pc);
-        scratch.load_b(&self.block.shared.data, layout.is_transposed(), op.n, op.b_element);
+        scratch.load_b(&self.block.shared.data, layout, op.n, op.b_element);
         layouts[1] = Some(layout);
         let chain = self.chain_of(op, keeps, regs, pc)?;
         let width = self.width;
@@ -168,8 +176,14 @@ impl Machine<'_> {
         Ok(())
     }
 
-    fn layout_of(&self, descriptor: u32, transposed: bool, regs: &Registers<'_>) -> Layout {
-        Layout::new(regs.rows.d[descriptor as usize][0], transposed)
+    fn layout_of(
+        &self,
+        descriptor: u32,
+        transposed: bool,
+        wide: usize,
+        regs: &Registers<'_>,
+    ) -> Layout {
+        Layout::new(regs.rows.d[descriptor as usize][0], transposed, wide)
     }
 
     /// Reports chunks outside the block's shared memory, and puts them to its start.
@@ -221,7 +235,11 @@ impl Machine<'_> {
                     pending = pending.or(Some(*at));
                     continue;
                 }
-                let (first, n) = if layout.is_transposed() { (n / 16 * 8, 8) } else { (n / 2, 1) };
+                let (first, n) = if layout.is_transposed() {
+                    (n / (8 * layout.wide) * 8, 8)
+                } else {
+                    (n / layout.wide, 1)
+                };
                 for row in first..(first + n).min(rows) {
                     bits[row / 64] |= 1 << (row % 64);
                 }

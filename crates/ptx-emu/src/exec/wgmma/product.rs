@@ -3,7 +3,8 @@
 //! Sums are rounded to f32 after each product, as those of [`super::super::matrix`] are; integers
 //! agree exactly. Each step is one fused multiply-add where the host has it, which is the same.
 
-use super::super::matrix::{Fallback, decode, scatter};
+use super::super::matrix::{Fallback, Selection, decode, scatter};
+use super::layout::Layout;
 use crate::{
     alu::simd::{Task, Width},
     op::{Element, W},
@@ -12,11 +13,9 @@ use crate::{
 /// Rows of a warp.
 pub(super) const ROWS: usize = 16;
 
-/// Bytes of a row along k.
-pub(super) const ROW_BYTES: usize = 32;
-
-/// Words of a row along k.
-const WORDS: usize = ROW_BYTES / 4;
+/// Words of a row along k in a chunk, and in A.
+const CHUNK_WORDS: usize = 4;
+const WORDS: usize = 2 * CHUNK_WORDS;
 
 /// Room to work in.
 #[derive(Debug, Default)]
@@ -26,15 +25,17 @@ pub(in crate::exec) struct Scratch {
     a: Vec<f32>,
     b: Vec<f32>,
     sum: Vec<f32>,
+    /// The elements of a sparse A.
+    pub selection: Option<Selection>,
 }
 
-/// Copies the four words of two chunks of each row to `[word, row]`.
+/// Copies the four words of the chunks of each row to `[word, row]`.
 fn words_along_k(data: &[u8], chunks: &[u64], rows: usize, words: &mut [u32]) {
-    for (row, pair) in chunks.chunks_exact(2).enumerate() {
-        for (half, at) in pair.iter().enumerate() {
+    for (row, list) in chunks.chunks_exact(chunks.len() / rows).enumerate() {
+        for (n, at) in list.iter().enumerate() {
             let Some(bytes) = data[*at as usize..].first_chunk::<16>() else { continue };
             for (i, word) in bytes.as_chunks::<4>().0.iter().enumerate() {
-                words[(4 * half + i) * rows + row] = u32::from_le_bytes(*word);
+                words[(CHUNK_WORDS * n + i) * rows + row] = u32::from_le_bytes(*word);
             }
         }
     }
@@ -42,7 +43,7 @@ fn words_along_k(data: &[u8], chunks: &[u64], rows: usize, words: &mut [u32]) {
 
 /// Pairs the elements of chunks along k: `[pair, row]`, where chunks hold eight rows at one k.
 fn words_along_rows(data: &[u8], chunks: &[u64], rows: usize, words: &mut [u32]) {
-    for (octet, list) in chunks.chunks_exact(16).enumerate() {
+    for (octet, list) in chunks.chunks_exact(8 * chunks.len() / rows).enumerate() {
         for (pair, ks) in list.chunks_exact(2).enumerate() {
             let chunk = |at: u64| data[at as usize..].first_chunk::<16>();
             let (Some(low), Some(high)) = (chunk(ks[0]), chunk(ks[1])) else { continue };
@@ -56,10 +57,10 @@ fn words_along_rows(data: &[u8], chunks: &[u64], rows: usize, words: &mut [u32])
 }
 
 impl Scratch {
-    fn gather(&mut self, data: &[u8], transposed: bool, rows: usize) {
+    fn gather(&mut self, data: &[u8], layout: Layout, rows: usize) {
         self.words.clear();
-        self.words.resize(WORDS * rows, 0);
-        if transposed {
+        self.words.resize(CHUNK_WORDS * layout.wide * rows, 0);
+        if layout.is_transposed() {
             words_along_rows(data, &self.chunks, rows, &mut self.words);
         } else {
             words_along_k(data, &self.chunks, rows, &mut self.words);
@@ -67,8 +68,8 @@ impl Scratch {
     }
 
     /// Takes A out of the chunks of shared memory.
-    pub(super) fn load_a(&mut self, data: &[u8], transposed: bool, element: Element) {
-        self.gather(data, transposed, ROWS);
+    pub(super) fn load_a(&mut self, data: &[u8], layout: Layout, element: Element) {
+        self.gather(data, layout, ROWS);
         self.decode_a(element);
     }
 
@@ -89,8 +90,8 @@ impl Scratch {
     }
 
     /// Takes B out of the chunks of shared memory.
-    pub(super) fn load_b(&mut self, data: &[u8], transposed: bool, n: usize, element: Element) {
-        self.gather(data, transposed, n);
+    pub(super) fn load_b(&mut self, data: &[u8], layout: Layout, n: usize, element: Element) {
+        self.gather(data, layout, n);
         self.b.clear();
         self.b.resize(self.words.len() * element.per_register(), 0.0);
         decode(element, &self.words, &mut self.b);
@@ -103,7 +104,9 @@ impl Scratch {
     /// Adds the product of the factors to `[row, column]`.
     pub(super) fn add(&self, n: usize, element: Element, sum: &mut [f32], width: Width) {
         let (a, b) = (&self.a[..], &self.b[..]);
-        if width.fuses() {
+        if let Some(selection) = &self.selection {
+            selection.add(n, a, b, sum);
+        } else if width.fuses() {
             width.widely(Product::<true> { n, a, b, sum });
         } else if matches!(element, Element::Bf16 | Element::Tf32) && !Fallback::is_exact(a, b) {
             Fallback::multiply(ROWS, n, a, b, sum);
@@ -125,7 +128,7 @@ impl Scratch {
         sum.resize(ROWS * n, 0.0);
         self.add(n, Element::S8, &mut sum, width);
         for (total, sum) in total.iter_mut().zip(&sum) {
-            // Sums of 32 products of bytes are exact.
+            // Sums of 32 products of bytes, or 256 of bits, are exact.
             let sum = *sum as i32;
             *total = if saturate { total.saturating_add(sum) } else { total.wrapping_add(sum) };
         }

@@ -135,12 +135,10 @@ fn set(name: &str) -> Vec<String> {
         "wgk8" => return warpgroups((8..=256).step_by(8), 8),
         "wgk16" => return warpgroups((8..=256).step_by(8), 16),
         "wgk32" => return warpgroups((8..=256).step_by(8), 32),
-        "wgi32" => {
-            return warpgroups(
-                (8..=256).step_by(8).filter(|n| n % 16 == 0 || *n == 8 || *n == 24),
-                32,
-            );
-        }
+        "wgk64" => return warpgroups((8..=256).step_by(8), 64),
+        "wgi32" => return warpgroups(integer_columns(), 32),
+        "wgi64" => return warpgroups(integer_columns(), 64),
+        "wgi256" => return warpgroups(integer_columns(), 256),
         "narrow" => return narrowing(),
         "vec" => return vectors(),
         "order" => return orders(),
@@ -148,6 +146,11 @@ fn set(name: &str) -> Vec<String> {
         other => unreachable!("the table names a choice `{other}` that does not exist"),
     };
     list.split(',').map(str::to_owned).collect()
+}
+
+/// Columns of a warpgroup's products of integers.
+fn integer_columns() -> impl Iterator<Item = u32> {
+    (8..=256).step_by(8).filter(|n| n % 16 == 0 || *n == 8 || *n == 24)
 }
 
 /// Shapes of a warpgroup's products.

@@ -407,7 +407,7 @@ Fence "fence" {
     "membar{.cta,.gl,.sys}"                          ("")           20 Exact => fence;
     "fence{.sc,.acq_rel}?<scope>"                    ("")           70 Exact => fence;
     "fence{.acquire,.release}<scope>"                ("")           70 Exact => fence;
-    "fence.mbarrier_init.release.cluster"            ("")           90 Exact => plain |_| Op::Nop;
+    "fence.mbarrier_init.release.cluster"            ("")           90 Exact => cluster_barrier |_| ClusterOp::InitFence;
     "fence.acquire.sync_restrict::shared::cluster.cluster" ("")     90 Exact => plain |_| Op::Nop;
     "fence.release.sync_restrict::shared::cta.cluster" ("")         90 Exact => plain |_| Op::Nop;
     "fence.proxy.alias"                              ("")           70 Exact => plain |_| Op::Nop;
@@ -434,7 +434,7 @@ Mbarrier "mbarrier" {
     "mbarrier.pending_count.b64"                     ("W L")        80 Exact => mbarrier_pending;
 }
 Cluster "cluster" {
-    "barrier.cluster.arrive{.release,.relaxed}?{.aligned}?" ("")    90 Exact => cluster_barrier |_| ClusterOp::Arrive;
+    "barrier.cluster.arrive{.release,.relaxed}?{.aligned}?" ("")    90 Exact => cluster_barrier |m| ClusterOp::Arrive(!m.has("relaxed"));
     "barrier.cluster.wait{.acquire}?{.aligned}?"     ("")           90 Exact => cluster_barrier |_| ClusterOp::Wait;
     "mapa{.shared::cluster}?{.u32,.u64}"             ("T T W")      90 Exact => mapa;
     "getctarank{.shared::cluster}?{.u32,.u64}"       ("W T")        90 Exact => getctarank;
@@ -522,6 +522,17 @@ Matrix "matrix" {
     "mma.sync.aligned.m8n8k128.row.col.s32.b1.b1.s32{.xor,.and}.popc" ("2W 1W 1W 2W") 80 Exact => mma;
     "mma.sync.aligned.m16n8k128.row.col.s32.b1.b1.s32{.xor,.and}.popc" ("4W 2W 1W 4W") 80 Exact => mma;
     "mma.sync.aligned.m16n8k256.row.col.s32.b1.b1.s32{.xor,.and}.popc" ("4W 4W 2W 4W") 80 Exact => mma;
+    "mma{.sp,.sp::ordered_metadata}.sync.aligned.m16n8k16.row.col{.f32.f16.f16.f32,.f32.bf16.bf16.f32}" ("4W 2W 2W 4W W selector") 80 SUM => mma;
+    "mma{.sp,.sp::ordered_metadata}.sync.aligned.m16n8k16.row.col.f16.f16.f16.f16" ("2W 2W 2W 2W W selector") 80 SUM => mma;
+    "mma{.sp,.sp::ordered_metadata}.sync.aligned.m16n8k32.row.col{.f32.f16.f16.f32,.f32.bf16.bf16.f32}" ("4W 4W 4W 4W W selector") 80 SUM => mma;
+    "mma{.sp,.sp::ordered_metadata}.sync.aligned.m16n8k32.row.col.f16.f16.f16.f16" ("2W 4W 4W 2W W selector") 80 SUM => mma;
+    "mma{.sp,.sp::ordered_metadata}.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32" ("4W 2W 2W 4W W selector") 80 SUM => mma;
+    "mma{.sp,.sp::ordered_metadata}.sync.aligned.m16n8k16.row.col.f32.tf32.tf32.f32" ("4W 4W 4W 4W W selector") 80 SUM => mma;
+    "mma{.sp,.sp::ordered_metadata}.sync.aligned.m16n8k64.row.col.f32<f8><f8>.f32" ("4W 4W 4W 4W W selector") 89 SUM => mma;
+    "mma{.sp,.sp::ordered_metadata}.sync.aligned.m16n8k32.row.col{.satfinite}?.s32{.s8,.u8}{.s8,.u8}.s32" ("4W 2W 2W 4W W selector") 80 Exact => mma;
+    "mma{.sp,.sp::ordered_metadata}.sync.aligned.m16n8k64.row.col{.satfinite}?.s32{.s8,.u8}{.s8,.u8}.s32" ("4W 4W 4W 4W W selector") 80 Exact => mma;
+    "mma{.sp,.sp::ordered_metadata}.sync.aligned.m16n8k64.row.col{.satfinite}?.s32{.s4,.u4}{.s4,.u4}.s32" ("4W 2W 2W 4W W selector") 80 Exact => mma;
+    "mma{.sp,.sp::ordered_metadata}.sync.aligned.m16n8k128.row.col{.satfinite}?.s32{.s4,.u4}{.s4,.u4}.s32" ("4W 4W 4W 4W W selector") 80 Exact => mma;
     "ldmatrix.sync.aligned.m8n8.x1{.trans}?{.shared,.shared::cta}?.b16" ("1W A") 75 Exact => matrix_rows;
     "ldmatrix.sync.aligned.m8n8.x2{.trans}?{.shared,.shared::cta}?.b16" ("2W A") 75 Exact => matrix_rows;
     "ldmatrix.sync.aligned.m8n8.x4{.trans}?{.shared,.shared::cta}?.b16" ("4W A") 75 Exact => matrix_rows;
@@ -538,5 +549,10 @@ Warpgroup "warpgroup" {
     "wgmma.mma_async.sync.aligned<wgk8>.f32.tf32.tf32" ("wgmma*")   90 SUM => wgmma;
     "wgmma.mma_async.sync.aligned<wgk32>{.f32,.f16}<f8><f8>" ("wgmma*") 90 SUM => wgmma;
     "wgmma.mma_async.sync.aligned<wgi32>{.satfinite}?.s32{.s8,.u8}{.s8,.u8}" ("wgmma*") 90 Exact => wgmma;
+    "wgmma.mma_async.sync.aligned<wgi256>.s32.b1.b1.and.popc" ("wgmma*") 90 Exact => wgmma;
+    "wgmma.mma_async.sp.sync.aligned<wgk32>{.f32.f16.f16,.f32.bf16.bf16,.f16.f16.f16}" ("wgmma*") 90 SUM => wgmma;
+    "wgmma.mma_async.sp.sync.aligned<wgk16>.f32.tf32.tf32" ("wgmma*") 90 SUM => wgmma;
+    "wgmma.mma_async.sp.sync.aligned<wgk64>{.f32,.f16}<f8><f8>" ("wgmma*") 90 SUM => wgmma;
+    "wgmma.mma_async.sp.sync.aligned<wgi64>{.satfinite}?.s32{.s8,.u8}{.s8,.u8}" ("wgmma*") 90 Exact => wgmma;
 }
 }

@@ -49,7 +49,8 @@ impl Coverage {
             all.note(body, "isa", golden.bytes().all(|b| b.is_ascii_hexdigit()));
         }
         for name in include_str!("../../ptx/mma.txt").lines().filter(|n| n.starts_with("mma.")) {
-            all.note(&format!("{name} ;"), "matrix", false);
+            let opcode = name.split('/').next().unwrap_or(name);
+            all.note(&format!("{opcode} ;"), "matrix", false);
         }
         for file in ["wmma", "rows"] {
             all.note(&read(&root.join(format!("tests/ptx/pass/{file}.ptx"))), "matrix", false);
@@ -62,18 +63,18 @@ impl Coverage {
             let text = read(&path).replace("\\n", "\n").replace('"', "\n");
             all.note(&text, &name, false);
         }
-        for folder in ["tests/ptx/pass", "tests/ptx/fail"] {
-            texts(&root.join(folder)).iter().for_each(|text| all.note(text, "kernels", false));
-        }
-        for folder in ["../emu-corpus/ptx/sm_80", "../emu-corpus/ptx"] {
-            texts(&root.join(folder)).iter().for_each(|text| all.note(text, "corpus", false));
-        }
         let hopper = [
             ("wgmma", crate::hopper::wgmma::opcodes()),
             ("reduce", crate::hopper::reduce::opcodes()),
         ];
         for (test, opcodes) in hopper {
             opcodes.iter().for_each(|o| all.note(&format!("{o} ;"), test, false));
+        }
+        for folder in ["tests/ptx/pass", "tests/ptx/fail"] {
+            texts(&root.join(folder)).iter().for_each(|text| all.note(text, "kernels", false));
+        }
+        for folder in ["../emu-corpus/ptx/sm_80", "../emu-corpus/ptx"] {
+            texts(&root.join(folder)).iter().for_each(|text| all.note(text, "corpus", false));
         }
         all.recorded_matrices(root);
         all.recorded_kernels(root);
@@ -86,7 +87,8 @@ impl Coverage {
         for line in read(&root.join("tests/ptx/mma.golden")).lines() {
             let name = line.split(' ').next().unwrap_or("");
             if name.contains('.') {
-                self.note(&format!("{name} ;"), "matrix", true);
+                let opcode = name.split('/').next().unwrap_or(name);
+                self.note(&format!("{opcode} ;"), "matrix", true);
             }
             for module in &modules {
                 self.note(entry(module, name), "matrix", true);

@@ -84,6 +84,7 @@ fn product(opcode: &str, registers: bool) -> String {
     let n = opcode.split(['n', 'k']).find_map(|part| part.parse::<usize>().ok());
     let n = n.expect("the opcode names a shape");
     let halves = opcode.split('.').nth_back(2) == Some("f16");
+    let sparse = if opcode.contains(".sp.") { "%w6, 0, " } else { "" };
     let list = vec!["%w5"; if halves { n / 4 } else { n / 2 }];
     let a = if registers { "{%w1, %w2, %w3, %w4}" } else { "%l1" };
     let tail = match opcode.rsplit('.').next() {
@@ -92,7 +93,7 @@ fn product(opcode: &str, registers: bool) -> String {
         Some("f16" | "bf16") => ", 1, -1, 0, 0",
         _ => ", 1, -1",
     };
-    format!("{opcode} {{{}}}, {a}, %l2, %p1{tail};", list.join(", "))
+    format!("{opcode} {{{}}}, {a}, %l2, {sparse}%p1{tail};", list.join(", "))
 }
 
 /// The operand that a word of the table asks for, or statements that make it up; operands of different `n` differ.
@@ -114,6 +115,7 @@ fn operand(word: &str, opcode: &str, n: usize) -> String {
         "W|P" => "%w1|%p1".to_owned(),
         "A" => format!("[%l{n}]"),
         "I" => "3".to_owned(),
+        "selector" => "0".to_owned(),
         "size" => "4".to_owned(),
         "size16" => "16".to_owned(),
         "fraction" => "0f3F000000".to_owned(),

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use crate::{
     harness::{Arg, Ran, run_module},
-    matrix::number::Type,
+    matrix::{number::Type, sparse::Sparse},
 };
 use ptx_emu::{Launch, Limits, Module};
 
@@ -33,6 +33,8 @@ struct Case {
     /// Products, the second one on top of the first.
     times: usize,
     satfinite: bool,
+    /// A is sparse, with this selector.
+    selector: Option<usize>,
 }
 
 const PLAIN: Case = Case {
@@ -47,22 +49,26 @@ const PLAIN: Case = Case {
     scale: true,
     times: 1,
     satfinite: false,
+    selector: None,
 };
 
-/// Offsets of leading and stride dimension, in bytes, for a factor with so many rows.
-fn steps(span: usize, transposed: bool, rows: usize) -> (usize, usize) {
+/// Rows (columns) of a factor and the bytes of each along k.
+type Extent = (usize, usize);
+
+/// Offsets of leading and stride dimension, in bytes.
+fn steps(span: usize, transposed: bool, (rows, bytes): Extent) -> (usize, usize) {
     match (span, transposed) {
         // Core matrices of 128 bytes: along k first.
-        (0, false) => (128, 256),
+        (0, false) => (128, 8 * bytes),
         (0, true) => (16 * rows, 128),
         (span, false) => (16, 8 * span),
         // Blocks of eight k by `span` bytes: along k first.
-        (span, true) => (16 * span, 8 * span),
+        (span, true) => (bytes / 2 * span, 8 * span),
     }
 }
 
-fn descriptor(at: usize, span: usize, transposed: bool, rows: usize) -> u64 {
-    let (lead, stride) = steps(span, transposed, rows);
+fn descriptor(at: usize, span: usize, transposed: bool, extent: Extent) -> u64 {
+    let (lead, stride) = steps(span, transposed, extent);
     let mode = match span {
         0 => 0,
         128 => 1,
@@ -73,8 +79,8 @@ fn descriptor(at: usize, span: usize, transposed: bool, rows: usize) -> u64 {
 }
 
 /// Place of a byte of a factor: row, and byte along k (an even one if `transposed`).
-fn place(span: usize, transposed: bool, rows: usize, row: usize, byte: usize) -> usize {
-    let (lead, stride) = steps(span, transposed, rows);
+fn place(span: usize, transposed: bool, extent: Extent, row: usize, byte: usize) -> usize {
+    let (lead, stride) = steps(span, transposed, extent);
     let linear = match (span, transposed) {
         (0, false) => row / 8 * stride + byte / 16 * lead + row % 8 * 16 + byte % 16,
         (span, false) => row / 8 * stride + row % 8 * span + byte,
@@ -103,9 +109,14 @@ impl Case {
         [self.d, self.a, self.b].map(|name| Type::named(name).expect("a type"))
     }
 
-    /// Elements along k: 32 bytes of them.
+    /// Bytes of B along k.
+    fn row_bytes(&self) -> usize {
+        if self.selector.is_some() { 64 } else { 32 }
+    }
+
+    /// Elements along k.
     fn k(&self) -> usize {
-        256 / self.types()[2].bits as usize
+        8 * self.row_bytes() / self.types()[2].bits as usize
     }
 
     fn accumulators(&self) -> usize {
@@ -115,7 +126,16 @@ impl Case {
     fn opcode(&self) -> String {
         let (n, k) = (self.n, self.k());
         let sat = if self.satfinite { ".satfinite" } else { "" };
-        format!("wgmma.mma_async.sync.aligned.m64n{n}k{k}{sat}.{}.{}.{}", self.d, self.a, self.b)
+        let sp = if self.selector.is_some() { ".sp" } else { "" };
+        let and = if self.a == "b1" { ".and.popc" } else { "" };
+        let types = format!("{}.{}.{}", self.d, self.a, self.b);
+        format!("wgmma.mma_async{sp}.sync.aligned.m64n{n}k{k}{sat}.{types}{and}")
+    }
+
+    fn sparse(&self) -> Option<Sparse> {
+        let selector = self.selector?;
+        // The metadata of a warp are those of `mma.sp` of the same type and k.
+        Some(Sparse::new(&format!("mma.sp/{selector}"), self.k(), self.types()[1]))
     }
 
     fn ptx(&self) -> String {
@@ -146,14 +166,16 @@ impl Case {
             }
         }
         let d = list("d", count);
-        let product = format!("{} {d}, {a}, %l8, %p1{tail};\n", self.opcode());
+        let sparse = self.selector.map(|selector| format!("%e, {selector}, ")).unwrap_or_default();
+        let product = format!("{} {d}, {a}, %l8, {sparse}%p1{tail};\n", self.opcode());
         let products = product.repeat(self.times);
         format!(
             ".version 8.0\n.target sm_90a\n.address_size 64\n\
              .extern .shared .align 1024 .b8 tile[];\n\
              .visible .entry product(.param .u64 image, .param .u32 bytes, .param .u64 c,\n\
-             .param .u64 out, .param .u64 left, .param .u64 da, .param .u64 db, .param .u32 scale)\n\
-             {{\n.reg .b32 %w<16>;\n.reg .b32 %d<{count}>;\n.reg .b32 %a<4>;\n.reg .b64 %l<16>;\n\
+             .param .u64 out, .param .u64 left, .param .u64 da, .param .u64 db, .param .u32 scale,\n\
+             .param .u64 meta)\n\
+             {{\n.reg .b32 %e;\n.reg .b32 %w<16>;\n.reg .b32 %d<{count}>;\n.reg .b32 %a<4>;\n.reg .b64 %l<16>;\n\
              .reg .pred %p<3>;\n\
              mov.u32 %w1, %tid.x;\nld.param.u64 %l1, [image];\nld.param.u32 %w2, [bytes];\n\
              mov.u32 %w3, tile;\nshl.b32 %w4, %w1, 2;\n\
@@ -164,6 +186,7 @@ impl Case {
              mul.wide.u32 %l3, %w1, 4;\n\
              ld.param.u64 %l4, [c];\nadd.u64 %l4, %l4, %l3;\n\
              ld.param.u64 %l5, [out];\nadd.u64 %l5, %l5, %l3;\n\
+             ld.param.u64 %l10, [meta];\nadd.u64 %l10, %l10, %l3;\nld.global.b32 %e, [%l10];\n\
              ld.param.u64 %l6, [left];\nadd.u64 %l6, %l6, %l3;\n\
              and.b32 %w7, %w3, 0x3ffff;\nshr.u32 %w7, %w7, 4;\ncvt.u64.u32 %l9, %w7;\n\
              ld.param.u64 %l7, [da];\nadd.u64 %l7, %l7, %l9;\n\
@@ -205,17 +228,19 @@ impl Case {
     fn run(&self, kind: char) -> Result<(), String> {
         let [d, ta, tb] = self.types();
         let (n, k) = (self.n, self.k());
-        let a = ta.inputs(kind, 1, M * k);
+        let stored = 256 / ta.bits as usize;
+        let a = ta.inputs(kind, 1, M * stored);
         let b = tb.inputs(kind, 2, n * k);
         let c = d.inputs(kind, 3, M * n);
         let mut image = vec![0; B_AT + (128 * n).max(16 << 10)];
         for (byte, value) in a.iter().enumerate() {
             let (row, byte) = (byte / 32, byte % 32);
-            image[place(self.span, self.transposed[0], M, row, byte)] = *value;
+            image[place(self.span, self.transposed[0], (M, 32), row, byte)] = *value;
         }
         for (byte, value) in b.iter().enumerate() {
-            let (column, byte) = (byte / 32, byte % 32);
-            image[B_AT + place(self.span, self.transposed[1], n, column, byte)] = *value;
+            let (column, byte) = (byte / self.row_bytes(), byte % self.row_bytes());
+            let at = place(self.span, self.transposed[1], (n, self.row_bytes()), column, byte);
+            image[B_AT + at] = *value;
         }
         let size = d.bits as usize / 8;
         let mut start = vec![0; self.accumulators() * 512];
@@ -228,7 +253,11 @@ impl Case {
                 start[to..to + size].copy_from_slice(&c[from..from + size]);
             }
         }
-        let ran = self.launch(image, start, &a);
+        // Other metadata for each warp.
+        let sparse = self.sparse();
+        let metadata: Vec<Vec<u8>> =
+            sparse.iter().flat_map(|s| ['n', 's', 'e', 'x'].map(|warp| s.metadata(warp))).collect();
+        let ran = self.launch(image, start, &a, metadata.concat());
         if let Err(error) = &ran.result {
             return Err(error.to_string());
         }
@@ -242,13 +271,22 @@ impl Case {
             for (i, (row, column)) in self.held(thread, register).into_iter().enumerate() {
                 let at = (register * 128 + thread) * 4 + i * size;
                 let bits = d.get(&out[at..at + size], 0);
-                self.compare(bits, row, column, &a, &b, &c)?;
+                let pairs: Vec<(u64, u64)> = (0..stored)
+                    .map(|i| {
+                        let k = sparse
+                            .as_ref()
+                            .map_or(i, |sparse| sparse.position(&metadata[row / 16], row % 16, i));
+                        (ta.get(&a, row * stored + i), tb.get(&b, column * self.k() + k))
+                    })
+                    .collect();
+                self.compare(bits, d.get(&c, row * n + column), &pairs)
+                    .map_err(|why| format!("{self:?} [{row}, {column}]: {why}"))?;
             }
         }
         Ok(())
     }
 
-    fn launch(&self, image: Vec<u8>, start: Vec<u8>, a: &[u8]) -> Ran {
+    fn launch(&self, image: Vec<u8>, start: Vec<u8>, a: &[u8], metadata: Vec<u8>) -> Ran {
         let module = Module::parse(&self.ptx()).unwrap_or_else(|e| panic!("{self:?}: {e}"));
         let bytes = image.len() as u32;
         let outputs = start.len();
@@ -258,9 +296,10 @@ impl Case {
             Arg::In(start, 4),
             Arg::Out(outputs, 1),
             Arg::In(self.left(a), 4),
-            Arg::from(descriptor(0, self.span, self.transposed[0], M)),
-            Arg::from(descriptor(B_AT, self.span, self.transposed[1], self.n)),
+            Arg::from(descriptor(0, self.span, self.transposed[0], (M, 32))),
+            Arg::from(descriptor(B_AT, self.span, self.transposed[1], (self.n, self.row_bytes()))),
             Arg::from(u32::from(self.scale)),
+            Arg::In(if metadata.is_empty() { vec![0; 512] } else { metadata }, 4),
         ];
         let launch = Launch {
             kernel: "product".to_owned(),
@@ -272,23 +311,12 @@ impl Case {
         run_module(&module, launch, Limits::default(), args)
     }
 
-    fn compare(
-        &self,
-        bits: u64,
-        row: usize,
-        column: usize,
-        a: &[u8],
-        b: &[u8],
-        c: &[u8],
-    ) -> Result<(), String> {
+    /// Holds an element of the result against its start and the elements that are multiplied.
+    fn compare(&self, bits: u64, start: u64, pairs: &[(u64, u64)]) -> Result<(), String> {
         let [d, ta, tb] = self.types();
-        let k = self.k();
-        let name = || format!("{self:?} [{row}, {column}]");
         if self.d == "s32" {
-            let start = if self.scale { d.integer(d.get(c, row * self.n + column)) } else { 0 };
-            let sum: i64 = (0..k)
-                .map(|i| ta.integer(ta.get(a, row * k + i)) * tb.integer(tb.get(b, column * k + i)))
-                .sum();
+            let start = if self.scale { d.integer(start) } else { 0 };
+            let sum: i64 = pairs.iter().map(|(a, b)| ta.integer(*a) * tb.integer(*b)).sum();
             let total = start + sum;
             let want = if self.satfinite {
                 total.clamp(i64::from(i32::MIN), i64::from(i32::MAX)) as i32
@@ -296,16 +324,11 @@ impl Case {
                 total as i32
             };
             let got = bits as u32 as i32;
-            return if got == want {
-                Ok(())
-            } else {
-                Err(format!("{}: {got}, not {want}", name()))
-            };
+            return if got == want { Ok(()) } else { Err(format!("{got}, not {want}")) };
         }
         let sign = f64::from(self.signs[0] * self.signs[1]);
-        let start = if self.scale { d.value(d.get(c, row * self.n + column)) } else { 0.0 };
-        let products = (0..k)
-            .map(|i| sign * ta.value(ta.get(a, row * k + i)) * tb.value(tb.get(b, column * k + i)));
+        let start = if self.scale { d.value(start) } else { 0.0 };
+        let products = pairs.iter().map(|(a, b)| sign * ta.value(*a) * tb.value(*b));
         let (mut sum, mut magnitude) = (0.0, 0.0);
         for product in products {
             sum += product;
@@ -318,7 +341,7 @@ impl Case {
         if (got - want).abs() <= tolerance {
             return Ok(());
         }
-        Err(format!("{}: {got}, not {want}", name()))
+        Err(format!("{got}, not {want}"))
     }
 }
 
@@ -329,7 +352,7 @@ fn check(cases: &[Case], kind: char) {
 
 /// Opcodes of the products of all types.
 pub(crate) fn opcodes() -> Vec<String> {
-    floats().iter().chain(&integers()).map(Case::opcode).collect()
+    [floats(), integers(), bits(), sparse()].concat().iter().map(Case::opcode).collect()
 }
 
 fn floats() -> Vec<Case> {
@@ -379,6 +402,63 @@ fn integers() -> Vec<Case> {
 fn products_of_integers() {
     check(&integers(), 'n');
     check(&integers(), 'e');
+}
+
+fn bits() -> Vec<Case> {
+    let case = Case { d: "s32", a: "b1", b: "b1", n: 24, ..PLAIN };
+    vec![case, Case { registers: true, n: 64, scale: false, ..case }]
+}
+
+#[test]
+fn products_of_bits() {
+    check(&bits(), 'n');
+}
+
+fn sparse() -> Vec<Case> {
+    let mut cases = Vec::new();
+    for (d, a, b) in [
+        ("f32", "f16", "f16"),
+        ("f16", "f16", "f16"),
+        ("f32", "bf16", "bf16"),
+        ("f32", "tf32", "tf32"),
+        ("f32", "e4m3", "e5m2"),
+        ("f16", "e5m2", "e4m3"),
+        ("s32", "s8", "u8"),
+        ("s32", "u8", "s8"),
+    ] {
+        let both = if matches!(b, "f16" | "bf16" | "tf32") { 2 } else { 1 };
+        for selector in 0..both {
+            let case = Case { d, a, b, n: 24, selector: Some(selector), ..PLAIN };
+            cases.push(case);
+            cases.push(Case { registers: true, n: 64, span: 64, ..case });
+            cases.push(Case { scale: false, n: 16, span: 0, satfinite: d == "s32", ..case });
+            if matches!(b, "f16" | "bf16") {
+                cases.push(Case { transposed: [true, true], n: 128, signs: [-1, 1], ..case });
+                cases.push(Case {
+                    transposed: [false, true],
+                    n: 64,
+                    span: 32,
+                    registers: true,
+                    ..case
+                });
+                cases.push(Case { transposed: [true, true], n: 8, span: 0, ..case });
+            }
+        }
+    }
+    cases
+}
+
+#[test]
+fn products_with_a_sparse_factor() {
+    check(&sparse(), 'n');
+    check(&sparse(), 's');
+}
+
+#[test]
+fn rows_longer_than_their_swizzle_are_refused() {
+    let case = Case { selector: Some(0), span: 32, ..PLAIN };
+    let error = case.run('n').expect_err("no descriptor says where the second half is");
+    assert!(error.contains("B's rows of 64 bytes under a swizzle of 32 bytes"), "{error}");
 }
 
 #[test]

@@ -1,12 +1,12 @@
 //! Forms of products, and where their elements lie, spelled out as the PTX ISA's "Matrix Fragments"
 //! sections do.
 
-use super::number::Type;
+use super::{number::Type, sparse::Sparse};
 
 /// A form of `mma` or `wmma`.
 #[derive(Debug, Clone)]
 pub(crate) struct Form {
-    /// Opcode, or kernel of `pass/wmma`.
+    /// Opcode, with the sparsity selector behind a `/`, or kernel of `pass/wmma`.
     pub(crate) name: String,
     pub(crate) is_wmma: bool,
     pub(crate) m: usize,
@@ -20,24 +20,26 @@ pub(crate) struct Form {
     pub(crate) rows: [bool; 3],
     pub(crate) saturates: bool,
     pub(crate) is_and: bool,
+    pub(crate) sparse: Option<Sparse>,
 }
 
 impl Form {
     pub(crate) fn new(name: &str) -> Self {
         let is_wmma = name.starts_with("wmma");
-        let words: Vec<&str> = name.split(['.', '_']).collect();
+        let words: Vec<&str> = name.split(['.', '_', '/']).collect();
         let shape = words.iter().find(|w| w.starts_with('m') && w.contains('k')).expect("a shape");
         let sizes: Vec<usize> =
             shape[1..].split(['n', 'k']).map(|n| n.parse().expect("a number")).collect();
+        let (m, n, k) = (sizes[0], sizes[1], sizes[2]);
         let types: Vec<Type> = words.iter().filter_map(|w| Type::named(w)).collect();
         let mut rows = words.iter().filter(|w| matches!(**w, "row" | "col")).map(|w| *w == "row");
         let mut next = || rows.next().unwrap_or(true);
         Self {
             name: name.to_owned(),
             is_wmma,
-            m: sizes[0],
-            n: sizes[1],
-            k: sizes[2],
+            m,
+            n,
+            k,
             d: types[0],
             a: types[1],
             b: types[2],
@@ -45,7 +47,12 @@ impl Form {
             rows: [next(), next(), next()],
             saturates: words.contains(&"satfinite"),
             is_and: words.contains(&"and"),
+            sparse: name.contains(".sp").then(|| Sparse::new(name, k, types[1])),
         }
+    }
+
+    pub(crate) fn opcode(&self) -> &str {
+        self.name.split('/').next().unwrap_or_default()
     }
 
     /// Whether it is four products at once.
@@ -58,7 +65,12 @@ impl Form {
         if self.is_quads() {
             return [128, 128, 256];
         }
-        [self.m * self.k, self.k * self.n, self.m * self.n]
+        [self.m * self.stored_k(), self.k * self.n, self.m * self.n]
+    }
+
+    /// Elements of a row of A that are stored.
+    pub(crate) fn stored_k(&self) -> usize {
+        if self.sparse.is_some() { self.k / 2 } else { self.k }
     }
 
     /// Product (of four), row and column of element `index` of operand 0, 1 or 2: A, B or C.
@@ -80,7 +92,7 @@ impl Form {
             return (lane % 16 / 4, row, column);
         }
         let (row, column) = match operand {
-            0 => a(self.m, self.k, ty.name, lane, i),
+            0 => a(self.m, self.stored_k(), ty.name, lane, i),
             1 => b(self.k, ty.name, lane, i),
             _ => c(self.m, lane, i),
         };
@@ -132,11 +144,14 @@ fn b(k: usize, ty: &str, lane: usize, i: usize) -> (usize, usize) {
         (8, "f16" | "bf16") => thread * 2 + i,
         (16, "f16" | "bf16") => thread * 2 + (i & 1) + if i < 2 { 0 } else { 8 },
         (4, "tf32" | "f64") => thread,
+        (32, "f16" | "bf16") => thread * 2 + (i & 1) + i / 2 * 8,
         (8, "tf32" | "f64") => thread + if i == 0 { 0 } else { 4 },
-        (16, "f64") => thread + 4 * i,
+        (16, "f64" | "tf32") => thread + 4 * i,
         (16, "s8" | "u8" | "e4m3" | "e5m2") => thread * 4 + i,
         (32, "s8" | "u8" | "e4m3" | "e5m2") => thread * 4 + (i & 3) + if i < 4 { 0 } else { 16 },
+        (64, "s8" | "u8" | "e4m3" | "e5m2") => thread * 4 + (i & 3) + i / 4 * 16,
         (32, "s4" | "u4") => thread * 8 + i,
+        (128, "s4" | "u4") => thread * 8 + (i & 7) + i / 8 * 32,
         (64, "s4" | "u4") => thread * 8 + (i & 7) + if i < 8 { 0 } else { 32 },
         (128, "b1") => thread * 32 + i,
         (256, "b1") => thread * 32 + (i & 31) + if i < 32 { 0 } else { 128 },

@@ -6,6 +6,7 @@ mod form;
 pub(crate) mod number;
 mod oracle;
 mod rows;
+pub(crate) mod sparse;
 
 use self::{
     form::Form,
@@ -50,12 +51,18 @@ fn kernel(form: &Form) -> String {
     };
     let (a, b) = (operand("a", form.a, a), operand("b", form.b, b));
     let (d, c) = (operand("d", form.d, c), operand("c", form.c, c));
+    let mut tail = String::new();
+    if let Some(sparse) = &form.sparse {
+        let e = operand("e", Type::named("u8").expect("8 bits"), 128);
+        tail = format!(", {e}, {}", sparse.selector);
+    }
     let [declared, loaded, stored] = [declared, loaded, stored].map(|lines| lines.join("\n"));
     format!(
-        ".visible .entry k(.param .u64 pa, .param .u64 pb, .param .u64 pc, .param .u64 pd)\n{{\n\
-         .reg .b32 %t; .reg .b64 %pa, %pb, %pc, %pd, %o;\n{declared}\nmov.u32 %t, %tid.x;\n{loaded}\n\
-         {} {{{d}}}, {{{a}}}, {{{b}}}, {{{c}}};\n{stored}\nret;\n}}\n",
-        form.name
+        ".visible .entry k(.param .u64 pa, .param .u64 pb, .param .u64 pc{}, .param .u64 pd)\n{{\n\
+         .reg .b32 %t; .reg .b64 %pa, %pb, %pc, %pd, %pe, %o;\n{declared}\nmov.u32 %t, %tid.x;\n{loaded}\n\
+         {} {{{d}}}, {{{a}}}, {{{b}}}, {{{c}}}{tail};\n{stored}\nret;\n}}\n",
+        if form.sparse.is_some() { ", .param .u64 pe" } else { "" },
+        form.opcode()
     )
 }
 
@@ -90,7 +97,8 @@ fn emulate(module: &Module, kernel: &str, inputs: &[Vec<u8>], out_bytes: usize) 
 
 fn inputs(form: &Form, kind: char) -> Vec<Vec<u8>> {
     let operands = [form.a, form.b, form.c].into_iter().zip(form.sizes());
-    (0..).zip(operands).map(|(array, (ty, size))| ty.inputs(kind, array, size)).collect()
+    let all = (0..).zip(operands).map(|(array, (ty, size))| ty.inputs(kind, array, size));
+    all.chain(form.sparse.as_ref().map(|sparse| sparse.metadata(kind))).collect()
 }
 
 fn forms() -> Vec<Form> {
@@ -170,7 +178,7 @@ fn every_product_is_right() {
         };
         for kind in KINDS {
             let inputs = inputs(form, kind);
-            let cells = oracle::product(form, [&inputs[0], &inputs[1], &inputs[2]]);
+            let cells = oracle::product(form, &inputs);
             let n_bytes = form.sizes()[2] * form.d.bits as usize / 8;
             let got = emulate(module, kernel, &inputs, n_bytes);
             wrong.extend(differences(form, &cells, &got, emulated_error(form)));
@@ -202,7 +210,9 @@ fn nans_are_canonical(ty: Type, bytes: &[u8]) -> bool {
 fn forms_that_are_missing_say_so() {
     let instructions = [
         "mma.sp.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32 {%f0,%f1,%f2,%f3}, {%r0,%r1,%r2,%r3}, \
-         {%r0,%r1,%r2,%r3}, {%f0,%f1,%f2,%f3}, %r0, 0x0;",
+         {%r0,%r1,%r2,%r3}, {%f0,%f1,%f2,%f3}, %r0, 0x2;",
+        "mma.sp.sync.aligned.m16n8k64.row.col.f16.e4m3.e4m3.f16 {%r0,%r1}, {%r0,%r1,%r2,%r3}, \
+         {%r0,%r1,%r2,%r3}, {%r0,%r1}, %r0, 0x0;",
         "mma.sync.aligned.m16n8k8.row.row.f32.f16.f16.f32 {%f0,%f1,%f2,%f3}, {%r0,%r1}, {%r0}, {%f0,%f1,%f2,%f3};",
         "mma.sync.aligned.m16n8k16.row.col.f32.f16.bf16.f32 {%f0,%f1,%f2,%f3}, {%r0,%r1,%r2,%r3}, {%r0,%r1}, {%f0,%f1,%f2,%f3};",
         "mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {%f0,%f1,%f2,%f3}, {%r0,%r1,%r2}, {%r0}, {%f0,%f1,%f2,%f3};",

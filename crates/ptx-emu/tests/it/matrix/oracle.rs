@@ -24,19 +24,20 @@ fn matrix(form: &Form, operand: usize, ty: Type, columns: usize, bytes: &[u8]) -
 }
 
 /// The elements of D in the order of their lanes or in memory.
-pub(crate) fn product(form: &Form, [a, b, c]: [&[u8]; 3]) -> Vec<Cell> {
+pub(crate) fn product(form: &Form, inputs: &[Vec<u8>]) -> Vec<Cell> {
     let columns = if form.is_quads() { 8 } else { form.n };
-    let a = matrix(form, 0, form.a, form.k, a);
-    let b = matrix(form, 1, form.b, columns, b);
-    let c = matrix(form, 2, form.c, columns, c);
+    let (stored, half) = (matrix(form, 0, form.a, form.stored_k(), &inputs[0]), form.stored_k());
+    let b = matrix(form, 1, form.b, columns, &inputs[1]);
+    let c = matrix(form, 2, form.c, columns, &inputs[2]);
     let cell = |index: usize| {
         let (product, row, column) = form.place(2, form.d, index);
-        let at = |p: usize| {
+        let at = |n: usize| {
             let start = product * PLACES;
-            (a[start + row * form.k + p], b[start + p * columns + column])
+            let p = form.sparse.as_ref().map_or(n, |s| s.position(&inputs[3], row, n));
+            (stored[start + row * half + n], b[start + p * columns + column])
         };
         let start = c[product * PLACES + row * columns + column];
-        element(form, start, (0..form.k).map(at))
+        element(form, start, (0..half).map(at))
     };
     (0..form.sizes()[2]).map(cell).collect()
 }

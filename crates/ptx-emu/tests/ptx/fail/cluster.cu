@@ -55,3 +55,21 @@ extern "C" __global__ void lone_wait(int* y) {
   WAIT;
   y[threadIdx.x] = 1;
 }
+// An mbarrier that the other block arrives at; `how` makes it known: by a fence (1) or by the arrival (2).
+extern "C" __global__ void unknown(int* y, int how) {
+  __shared__ unsigned long long bar;
+  unsigned rank;
+  RANK(rank);
+  if (threadIdx.x == 0) {
+    asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(smem(&bar)) : "memory");
+    if (how == 1) asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+  }
+  if (how == 2) ARRIVE;
+  else asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");
+  WAIT;
+  if (threadIdx.x == 0) asm volatile("mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%0];" ::"r"(there(smem(&bar), rank ^ 1)) : "memory");
+  asm volatile("{\n .reg .pred done;\nagain:\n mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 done, [%0], 0;\n @!done bra again;\n}" ::"r"(smem(&bar)) : "memory");
+  ARRIVE;
+  WAIT;
+  y[32 * blockIdx.x + threadIdx.x] = 1;
+}
