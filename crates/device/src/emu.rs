@@ -241,6 +241,7 @@ impl Device for EmuDevice {
             args,
         };
         self.options.limits.lane_instructions = self.budget;
+        self.options.cooperative = Some(launch.attributes.cooperative);
         let mut report = self.emulator.launch(module, &emulated, &self.options);
         self.budget = self.budget.saturating_sub(report.lane_instructions);
         self.observed.lane_instructions += report.lane_instructions;

@@ -1,6 +1,6 @@
 //! Suites: named sets of ops with their cases, built in or from a file.
 //!
-//! The format is documented at the head of `suites/smoke.toml`; a file that is no TOML is read as a
+//! `docs/suites.md` documents the format; a file that is no TOML is read as a
 //! [log](crate::log) of real calls, a folder as several. A suite is checked as a whole when it is loaded: every case of
 //! every dtype is built once, so that a mistake is an error that names file, line, op, case and key,
 //! never a surprise in the middle of a run.
