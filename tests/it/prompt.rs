@@ -16,7 +16,7 @@ use super::nvrtc::compiler;
 const EXAMPLE: &str = include_str!("../../prompts/examples/row.cu");
 
 /// The examples, each with the definition of its op.
-const EXAMPLES: [(&str, &str, &str); 4] = [
+const EXAMPLES: [(&str, &str, &str); 6] = [
     (
         "damp",
         include_str!("../../prompts/examples/elementwise.toml"),
@@ -36,6 +36,16 @@ const EXAMPLES: [(&str, &str, &str); 4] = [
         "mm_relu",
         include_str!("../../prompts/examples/wgmma.toml"),
         include_str!("../../prompts/examples/wgmma.cu"),
+    ),
+    (
+        "linear_relu",
+        include_str!("../../prompts/examples/split_k.toml"),
+        include_str!("../../prompts/examples/split_k.cu"),
+    ),
+    (
+        "attention_relu",
+        include_str!("../../prompts/examples/attention.toml"),
+        include_str!("../../prompts/examples/attention.cu"),
     ),
 ];
 
@@ -192,6 +202,8 @@ fn an_example_that_were_wrong_would_be_found() {
         ("total / static_cast<float>(cols)", "total / static_cast<float>(cols + 1)"),
         ("sum[i][j] < 0.0f ? 0.0f : sum[i][j]", "sum[i][j]"),
         ("kg::wgmma_advance(b, l * 128)", "kg::wgmma_advance(b, l * 64)"),
+        ("part < parts", "part < parts - 1"),
+        ("sum[i] *= rescale[i / 2 % 2]", "sum[i] *= rescale[0]"),
     ]) {
         let broken = kernel.replace(right, wrong);
         assert_ne!(broken, kernel, "{name}");

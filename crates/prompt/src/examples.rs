@@ -6,9 +6,11 @@ use kgen_ops::op::OpFamily;
 use kgen_record::Target;
 
 /// Names of the examples with their embedded texts.
-pub(super) const EXAMPLES: [(&str, &str); 4] = [
+pub(super) const EXAMPLES: [(&str, &str); 6] = [
     ("elementwise", include_str!("../../../prompts/examples/elementwise.cu")),
+    ("attention", include_str!("../../../prompts/examples/attention.cu")),
     ("row", include_str!("../../../prompts/examples/row.cu")),
+    ("split_k", include_str!("../../../prompts/examples/split_k.cu")),
     ("tile", include_str!("../../../prompts/examples/tile.cu")),
     ("wgmma", include_str!("../../../prompts/examples/wgmma.cu")),
 ];
@@ -28,8 +30,10 @@ pub(super) const fn names(family: OpFamily, target: &Target) -> &'static [&'stat
         F::Elementwise | F::Movement | F::Index => &["elementwise"],
         F::Reduction | F::Norm | F::Softmax | F::Scan | F::Sort => &["row"],
         F::Loss | F::Quantize | F::Pool | F::General => &["row", "elementwise"],
-        F::Contraction if target.cc_major == 9 => &["tile", "wgmma"],
-        F::Contraction | F::Convolution => &["tile"],
+        F::Contraction if target.cc_major == 9 => &["tile", "wgmma", "split_k"],
+        F::Contraction => &["tile", "split_k"],
+        F::Convolution => &["tile"],
+        F::Attention if target.cc_major == 9 => &["attention"],
         F::Attention => &["tile", "row"],
     }
 }
@@ -42,6 +46,14 @@ fn about(name: &str) -> &'static str {
         }
         "wgmma" => {
             "for the same op in f16 and bf16, by TMA and wgmma, for factors that tensor maps take"
+        }
+        "split_k" => {
+            "for an op `linear_relu(Tensor self, Tensor weight) -> Tensor` that computes \
+             max(self @ weight.T, 0) of few rows and a long k, in parts of k"
+        }
+        "attention" => {
+            "for an op `attention_relu(Tensor query, Tensor key, Tensor value) -> Tensor` that computes \
+             max(softmax(query @ key.T / sqrt(d)) @ value, 0), by TMA and wgmma"
         }
         "row" => "for an op `center(Tensor self) -> Tensor` that subtracts each row's mean",
         _ => {

@@ -227,6 +227,11 @@ pub trait Engine: Send + Sync + fmt::Debug {
         Ok(None)
     }
 
+    /// Returns whether [`Engine::rounded_inside`] may be `Some`.
+    fn rounds_inside(&self) -> bool {
+        false
+    }
+
     /// Returns the part of [`Engine::rounded_inside`] that belongs to some elements, where that is
     /// cheaper.
     ///

@@ -30,6 +30,15 @@ fn inputs(case: &Case, seed: u64) -> Vec<HostTensor> {
 }
 
 #[test]
+fn the_example_of_the_documentation_is_a_suite() {
+    let page = include_str!("../../../../docs/suites.md");
+    let text = page.split("```toml\n").nth(1).unwrap().split("```").next().unwrap();
+    let suite = parse("suites.md", text).unwrap();
+    assert_eq!(suite.ops().len(), 2);
+    assert_eq!(suite.cases("scaled_mm", None, 1).unwrap().len(), 1);
+}
+
+#[test]
 fn every_smoke_case_infers_generates_and_evaluates() {
     let suite = load("smoke").unwrap();
     for op in suite.ops() {

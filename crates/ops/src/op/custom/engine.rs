@@ -104,6 +104,10 @@ pub(super) struct GraphEngine {
 /// Changes the results of a node, by the scale of its intermediate values.
 type Change<'c> = dyn FnMut(&Node, &Resolved, &Inputs<'_>, &mut [Array]) -> Result<(), Error> + 'c;
 
+/// Returns the scales of what is rounded in a node, per output; `None` where nothing is.
+type Scales<'s> =
+    dyn Fn(&Node, &Resolved, &Inputs<'_>, &[Array]) -> Result<Option<Vec<Array>>, Error> + 's;
+
 impl GraphEngine {
     pub(super) fn new(definition: &Definition, graph: Graph) -> Self {
         Self { declared: Declared::new(definition), graph }
@@ -136,6 +140,47 @@ impl GraphEngine {
         }
         let outputs = self.graph.outputs.iter();
         outputs.map(|value| Ok(array(value, inputs, &computed)?)).collect()
+    }
+
+    /// Returns how the outputs respond when the results of each node change by roundings of its scales.
+    fn response(
+        &self,
+        call: &Call<'_>,
+        inputs: &Inputs<'_>,
+        scales: &Scales<'_>,
+    ) -> Result<Vec<Array>, Error> {
+        let outputs = self.evaluate(call, inputs)?;
+        let mut squares: Vec<Array> =
+            outputs.iter().map(|output| Array::zeros(output.raw_dim())).collect();
+        for run in 0..RUNS {
+            let mut rng = ChaCha8Rng::seed_from_u64(SEED);
+            rng.set_stream(run);
+            let moved = self.run(call, inputs, &mut |node, of, inputs, outputs| {
+                let Some(scales) = scales(node, of, inputs, outputs)? else { return Ok(()) };
+                for (index, (output, scale)) in outputs.iter_mut().zip(&scales).enumerate() {
+                    if of.outputs.get(index).is_some_and(|(dtype, _)| dtype.is_float()) {
+                        output.zip_mut_with(scale, |value, scale| {
+                            *value += if rng.random::<bool>() { U * scale } else { -U * scale };
+                        });
+                    }
+                }
+                Ok(())
+            })?;
+            for ((square, moved), output) in squares.iter_mut().zip(moved).zip(&outputs) {
+                ndarray::Zip::from(square).and(&moved).and(output).for_each(
+                    |square, moved, output| {
+                        let change = moved - output;
+                        if change.is_finite() {
+                            *square += change * change;
+                        }
+                    },
+                );
+            }
+        }
+        for square in &mut squares {
+            square.mapv_inplace(|square| (square / RUNS as f64).sqrt() / U);
+        }
+        Ok(squares)
     }
 
     fn nodes<T>(&self, call: &Call<'_>, of: impl Fn(&Node, &Resolved) -> T) -> Vec<T> {
@@ -211,46 +256,40 @@ impl Engine for GraphEngine {
 
     /// The response to roundings of all intermediate results, as the scale of one rounding.
     fn magnitude(&self, call: &Call<'_>, inputs: &Inputs<'_>) -> Result<Option<Vec<Array>>, Error> {
-        let outputs = self.evaluate(call, inputs)?;
-        let mut squares: Vec<Array> =
-            outputs.iter().map(|output| Array::zeros(output.raw_dim())).collect();
-        for run in 0..RUNS {
-            let mut rng = ChaCha8Rng::seed_from_u64(SEED);
-            rng.set_stream(run);
-            let moved = self.run(call, inputs, &mut |node, of, inputs, outputs| {
-                let magnitudes = node.op.engine.magnitude(&node.op.call(&of.case), inputs)?;
-                for (index, output) in outputs.iter_mut().enumerate() {
-                    if !of.outputs.get(index).is_some_and(|(dtype, _)| dtype.is_float()) {
-                        continue;
-                    }
-                    let magnitude =
-                        magnitudes.as_ref().and_then(|magnitudes| magnitudes.get(index));
-                    let mut scales = magnitude.into_iter().flat_map(|magnitude| magnitude.iter());
-                    for value in output.iter_mut() {
-                        let magnitude =
-                            scales.next().copied().filter(|magnitude| magnitude.is_finite());
-                        let scale = value.abs().max(magnitude.unwrap_or(0.0));
-                        let sign = if rng.random::<bool>() { U } else { -U };
-                        *value += sign * scale;
-                    }
+        let scales = |node: &Node, of: &Resolved, inputs: &Inputs<'_>, outputs: &[Array]| {
+            let magnitudes = node.op.engine.magnitude(&node.op.call(&of.case), inputs)?;
+            let scale = |(index, output): (usize, &Array)| {
+                let mut scale = output.mapv(f64::abs);
+                if let Some(magnitude) = magnitudes.as_ref().and_then(|all| all.get(index)) {
+                    scale.zip_mut_with(magnitude, |scale, magnitude| {
+                        *scale =
+                            scale.max(Some(*magnitude).filter(|m| m.is_finite()).unwrap_or(0.0));
+                    });
                 }
-                Ok(())
-            })?;
-            for ((square, moved), output) in squares.iter_mut().zip(moved).zip(&outputs) {
-                ndarray::Zip::from(square).and(&moved).and(output).for_each(
-                    |square, moved, output| {
-                        let change = moved - output;
-                        if change.is_finite() {
-                            *square += change * change;
-                        }
-                    },
-                );
-            }
+                scale
+            };
+            Ok(Some(outputs.iter().enumerate().map(scale).collect()))
+        };
+        self.response(call, inputs, &scales).map(Some)
+    }
+
+    /// The response to what honest kernels round inside of single nodes.
+    fn rounded_inside(
+        &self,
+        call: &Call<'_>,
+        inputs: &Inputs<'_>,
+    ) -> Result<Option<Vec<Array>>, Error> {
+        if !self.graph.nodes.iter().any(|node| node.op.engine.rounds_inside()) {
+            return Ok(None);
         }
-        for square in &mut squares {
-            square.mapv_inplace(|square| (square / RUNS as f64).sqrt() / U);
-        }
-        Ok(Some(squares))
+        let scales = |node: &Node, of: &Resolved, inputs: &Inputs<'_>, _: &[Array]| {
+            node.op.engine.rounded_inside(&node.op.call(&of.case), inputs)
+        };
+        self.response(call, inputs, &scales).map(Some)
+    }
+
+    fn rounds_inside(&self) -> bool {
+        self.graph.nodes.iter().any(|node| node.op.engine.rounds_inside())
     }
 
     fn has_products(&self) -> bool {

@@ -205,6 +205,10 @@ impl Engine for Attention {
         Some(AttentionShape::of(call).map_err(Error::from).and_then(at))
     }
 
+    fn rounds_inside(&self) -> bool {
+        true
+    }
+
     /// `sqrt(Σ_j (p_j v_j)²) + |y| / 4`: honest kernels of 16-bit types round the probabilities to
     /// the type of the values, and their sum with them.
     fn rounded_inside(

@@ -154,6 +154,10 @@ impl Engine for PagedAttention {
         Ok(vec![Self::map(call, inputs, |pairs| sum(pairs.map(|(p, v)| p * v)))?])
     }
 
+    fn rounds_inside(&self) -> bool {
+        true
+    }
+
     /// Kernels round probabilities to the type of the values before they multiply.
     fn rounded_inside(
         &self,

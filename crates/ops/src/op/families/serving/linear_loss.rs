@@ -115,6 +115,10 @@ impl Engine for LinearCrossEntropy {
         Ok(vec![array(&[], vec![total / Self::divisor(call, &rows)])])
     }
 
+    fn rounds_inside(&self) -> bool {
+        true
+    }
+
     /// Liger-Kernel rounds logits to the type of the inputs.
     fn rounded_inside(
         &self,

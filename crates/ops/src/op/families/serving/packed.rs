@@ -155,6 +155,10 @@ impl Engine for Packed {
         Ok(Some(vec![squares.mapv(|square| (2.0 * square).sqrt())]))
     }
 
+    fn rounds_inside(&self) -> bool {
+        true
+    }
+
     /// Kernels round the weights to the type of the factor before they multiply.
     fn rounded_inside(
         &self,
