@@ -29,7 +29,7 @@ impl Detail {
         feedback: usize::MAX,
         case_lines: 16,
         notes: true,
-        examples: 2,
+        examples: 3,
         source: 48_000,
     };
 
@@ -38,7 +38,7 @@ impl Detail {
     /// history, the tail of the parent's source. The contract, the op, the verdict with the first
     /// section of its feedback and the head of the source stay.
     pub(super) fn steps() -> impl Iterator<Item = Self> {
-        let steps: [fn(&mut Self); 15] = [
+        let steps: [fn(&mut Self); 16] = [
             |detail| detail.rows = 16,
             |detail| detail.rows = 8,
             |detail| detail.rows = 4,
@@ -49,6 +49,7 @@ impl Detail {
             |detail| detail.case_lines = 4,
             |detail| detail.case_lines = 1,
             |detail| detail.notes = false,
+            |detail| detail.examples = 2,
             |detail| detail.examples = 1,
             |detail| detail.examples = 0,
             |detail| detail.rows = 1,
