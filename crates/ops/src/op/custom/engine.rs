@@ -7,7 +7,7 @@ use crate::{
     expr::Symbols,
     op::{
         Array, Call, DistributionError, Engine, InferError, Input, Inputs, Param, Role, Shaped,
-        by_role,
+        by_role, half_roundoff,
     },
     record::{
         ArgValue, DType, Gen, InputDistribution,
@@ -142,11 +142,13 @@ impl GraphEngine {
         outputs.map(|value| Ok(array(value, inputs, &computed)?)).collect()
     }
 
-    /// Returns how the outputs respond when the results of each node change by roundings of its scales.
+    /// Returns how the outputs respond when the results of each node change by `roundoff` of its scales, over
+    /// `roundoff`.
     fn response(
         &self,
         call: &Call<'_>,
         inputs: &Inputs<'_>,
+        roundoff: f64,
         scales: &Scales<'_>,
     ) -> Result<Vec<Array>, Error> {
         let outputs = self.evaluate(call, inputs)?;
@@ -160,7 +162,8 @@ impl GraphEngine {
                 for (index, (output, scale)) in outputs.iter_mut().zip(&scales).enumerate() {
                     if of.outputs.get(index).is_some_and(|(dtype, _)| dtype.is_float()) {
                         output.zip_mut_with(scale, |value, scale| {
-                            *value += if rng.random::<bool>() { U * scale } else { -U * scale };
+                            let sign = if rng.random::<bool>() { roundoff } else { -roundoff };
+                            *value += sign * scale;
                         });
                     }
                 }
@@ -178,7 +181,7 @@ impl GraphEngine {
             }
         }
         for square in &mut squares {
-            square.mapv_inplace(|square| (square / RUNS as f64).sqrt() / U);
+            square.mapv_inplace(|square| (square / RUNS as f64).sqrt() / roundoff);
         }
         Ok(squares)
     }
@@ -270,7 +273,7 @@ impl Engine for GraphEngine {
             };
             Ok(Some(outputs.iter().enumerate().map(scale).collect()))
         };
-        self.response(call, inputs, &scales).map(Some)
+        self.response(call, inputs, U, &scales).map(Some)
     }
 
     /// The response to what honest kernels round inside of single nodes.
@@ -285,7 +288,9 @@ impl Engine for GraphEngine {
         let scales = |node: &Node, of: &Resolved, inputs: &Inputs<'_>, _: &[Array]| {
             node.op.engine.rounded_inside(&node.op.call(&of.case), inputs)
         };
-        self.response(call, inputs, &scales).map(Some)
+        // Steps as large as the roundings: a later node may bend within them, as at the edge of a clamp.
+        let roundoff = half_roundoff(call.case.dtype).unwrap_or(U);
+        self.response(call, inputs, roundoff, &scales).map(Some)
     }
 
     fn rounds_inside(&self) -> bool {
