@@ -65,7 +65,7 @@ impl Launches {
 }
 
 /// Returns the launches of a plan: line and blocks along x.
-fn launches(plan: &ResolvedPlan) -> impl Iterator<Item = (u32, u32)> {
+pub(super) fn launches(plan: &ResolvedPlan) -> impl Iterator<Item = (u32, u32)> {
     plan.steps.iter().filter_map(|step| match step {
         Step::Launch { line, grid, .. } => Some((*line, grid[0])),
         Step::Copy { .. } | Step::Gemm { .. } | Step::Convolution { .. } | Step::Fill { .. } => {

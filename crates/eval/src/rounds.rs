@@ -1,9 +1,11 @@
 //! Rounds of further cases on the emulator, for as long as they reach more of the kernel.
 
+use std::collections::BTreeSet;
+
 use kgen_device::Device as _;
 use kgen_kernel::plan::type_macros;
 use kgen_record::{
-    Case, CaseClass, CaseOutcome, CaseResult, Coverage, Finding, Level, ResolvedPlan, Stage, Step,
+    Case, CaseClass, CaseOutcome, CaseResult, Coverage, Finding, Level, ResolvedPlan, Stage,
     Verdict,
 };
 
@@ -11,6 +13,7 @@ use super::{
     CaseProgram, Error, Job,
     budget::{self, Allowance},
     builder::{self, EvaluationBuilder},
+    coverage::launches,
     emulate::Emulation,
     error::BuildError,
     execute::run_case,
@@ -110,8 +113,14 @@ fn has_open_gaps(coverage: Option<&Coverage>) -> bool {
     coverage.is_some_and(|coverage| coverage.gaps.iter().any(|gap| gap.kind.may_close()))
 }
 
-fn has_empty_launch(plan: &ResolvedPlan) -> bool {
-    plan.steps.iter().any(|step| matches!(step, Step::Launch { grid, .. } if grid.contains(&0)))
+/// Returns whether a plan makes all `launch` calls that another makes, or some that the other does not: a
+/// share of the multiprocessors that is 0 of two leaves a launch out.
+fn is_whole_beside(plan: &ResolvedPlan, other: &ResolvedPlan) -> bool {
+    let lines = |plan: &ResolvedPlan| -> BTreeSet<u32> {
+        launches(plan).filter(|(_, blocks)| 0 < *blocks).map(|(line, _)| line).collect()
+    };
+    let (own, others) = (lines(plan), lines(other));
+    own.is_superset(&others) || !own.is_subset(&others)
 }
 
 /// Returns whether a verdict is about what a kernel did, and not about its launch: one that needs more
@@ -165,8 +174,7 @@ impl Rounds<'_, '_, '_, '_> {
             let few = source.resolve(file, &env.clone().with_sm_count(FEW_SMS));
             let (Ok(plan), Ok(few)) = (source.resolve(file, &env), few) else { continue };
             let is_same = (&plan.steps, &plan.defines) == (&few.steps, &few.defines);
-            // A share of the multiprocessors that is none of two.
-            if is_same || (has_empty_launch(&few) && !has_empty_launch(&plan)) {
+            if is_same || !is_whole_beside(&few, &plan) {
                 continue;
             }
             let case = Case {
