@@ -131,7 +131,7 @@ struct Sanitizer {
     checks: Checks,
     races: Option<Box<Races>>,
     /// Those of parts of the launch that ran apart.
-    parts: Vec<Box<Races>>,
+    parts: Vec<Races>,
     /// Some block waited for the launch before ahead of letting the next one begin.
     orderly: bool,
     undefined: Undefined,

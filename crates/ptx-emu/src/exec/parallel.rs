@@ -133,7 +133,7 @@ fn in_parts(
         machine.sanitizer.findings.merge(part.findings);
         machine.selection.done += part.blocks;
         machine.sanitizer.orderly |= part.orderly;
-        machine.sanitizer.parts.push(part.races);
+        machine.sanitizer.parts.push(*part.races);
     }
     machine.lane_instructions += total;
     true

@@ -65,7 +65,12 @@ impl Bench {
         let buffers = ["x", "y", "z"].map(|name| emulator.alloc(name, 4 * N, 4));
         let bytes: Vec<u8> = (0..N as u32).flat_map(u32::to_le_bytes).collect();
         buffers.iter().for_each(|buffer| emulator.write(*buffer, &bytes));
-        Self { emulator, module: Module::parse(text).unwrap(), buffers, threads: 1 }
+        Self {
+            emulator,
+            module: Module::parse(text).expect("the text is PTX"),
+            buffers,
+            threads: 1,
+        }
     }
 
     fn launch(&mut self, kernel: &str, dependent: bool) -> Vec<Finding> {

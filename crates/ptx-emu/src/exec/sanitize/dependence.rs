@@ -27,7 +27,7 @@ pub(crate) struct Before {
     kernel: String,
     program: Arc<Program>,
     /// Those of its parts.
-    races: Vec<Box<Races>>,
+    races: Vec<Races>,
     orderly: bool,
 }
 
@@ -58,7 +58,7 @@ impl Machine<'_> {
     /// What the launch leaves to those that overlap it; nothing if accesses were not watched.
     pub(in crate::exec) fn left_behind(&mut self, source: Source<'_>) -> Option<Before> {
         let mut races = std::mem::take(&mut self.sanitizer.parts);
-        races.extend(self.sanitizer.races.take());
+        races.extend(self.sanitizer.races.take().map(|races| *races));
         if races.is_empty() {
             return None;
         }
