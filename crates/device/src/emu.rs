@@ -242,6 +242,7 @@ impl Device for EmuDevice {
         };
         self.options.limits.lane_instructions = self.budget;
         self.options.cooperative = Some(launch.attributes.cooperative);
+        self.options.dependent = launch.attributes.pdl;
         let mut report = self.emulator.launch(module, &emulated, &self.options);
         self.budget = self.budget.saturating_sub(report.lane_instructions);
         self.observed.lane_instructions += report.lane_instructions;

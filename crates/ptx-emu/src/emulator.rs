@@ -6,7 +6,7 @@ use std::{
 };
 
 use crate::{
-    exec::{self, HOST_WRITTEN, Launch, Source},
+    exec::{self, Before, HOST_WRITTEN, Launch, Source},
     finding::Finding,
     memory::{AllocError, Buffer, BufferId, INITIALISED, Memory, WRITTEN},
     module::Module,
@@ -37,6 +37,8 @@ pub struct Emulator {
     memory: Memory,
     /// Addresses of the variables of each module seen so far.
     modules: HashMap<u64, Vec<u64>>,
+    /// Launches that a dependent one would overlap, the last one last.
+    before: Vec<Before>,
 }
 
 impl Default for Emulator {
@@ -50,7 +52,7 @@ impl Emulator {
     #[must_use]
     pub fn new(config: Config) -> Self {
         let memory = Memory::new(config.memory_bytes);
-        Self { config, memory, modules: HashMap::new() }
+        Self { config, memory, modules: HashMap::new(), before: Vec::new() }
     }
 
     /// A new buffer of `bytes` bytes. Its contents are uninitialised: a kernel that reads them
@@ -78,6 +80,7 @@ impl Emulator {
 
     /// Ends the life of a buffer; later accesses fault.
     pub fn free(&mut self, buffer: BufferId) {
+        self.before.clear();
         self.memory.free(buffer);
     }
 
@@ -92,6 +95,7 @@ impl Emulator {
     /// # Panics
     /// If `bytes` is longer than the buffer.
     pub fn write(&mut self, buffer: BufferId, bytes: &[u8]) {
+        self.before.clear();
         let buffer = &mut self.memory.buffers[buffer.0 as usize];
         buffer.data[..bytes.len()].copy_from_slice(bytes);
         if bytes.len() == buffer.data.len() {
@@ -107,6 +111,7 @@ impl Emulator {
     /// # Panics
     /// If the part ends beyond the buffer.
     pub fn write_as_kernel(&mut self, buffer: BufferId, at: usize, bytes: &[u8]) {
+        self.before.clear();
         let buffer = &mut self.memory.buffers[buffer.0 as usize];
         buffer.data[at..][..bytes.len()].copy_from_slice(bytes);
         if let Some(flags) = &mut buffer.flags {
@@ -139,6 +144,7 @@ impl Emulator {
 
     /// Fills a buffer with a repeated pattern and marks it uninitialised and unwritten.
     pub fn poison(&mut self, buffer: BufferId, pattern: &[u8]) {
+        self.before.clear();
         let buffer = &mut self.memory.buffers[buffer.0 as usize];
         if !pattern.is_empty() {
             for (byte, value) in buffer.data.iter_mut().zip(pattern.iter().cycle()) {
@@ -217,8 +223,18 @@ impl Emulator {
             Err(error) => return Report::refused(error),
         };
         let n_sm = self.config.n_sm;
-        let source = Source { module, variable_addresses: addresses, launch, options, n_sm };
-        exec::launch(memory, source)
+        if !options.dependent {
+            self.before.clear();
+        }
+        let before = self.before.as_slice();
+        let source =
+            Source { module, variable_addresses: addresses, launch, options, n_sm, before };
+        let (report, left) = exec::launch(memory, source);
+        // A launch that began the next one ahead of its own wait leaves the one before it running.
+        let kept = usize::from(left.as_ref().is_some_and(Before::has_predecessors));
+        self.before.drain(..self.before.len().saturating_sub(kept));
+        self.before.extend(left);
+        report
     }
 }
 

@@ -2,7 +2,10 @@
 
 use std::{
     fmt,
-    sync::atomic::{AtomicU64, Ordering},
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
 };
 
 use crate::{
@@ -32,7 +35,7 @@ pub struct Usage {
 
 /// A PTX module ready to launch.
 pub struct Module {
-    program: Program,
+    program: Arc<Program>,
     id: u64,
 }
 
@@ -49,7 +52,7 @@ impl Module {
     /// The first place where the text is not PTX.
     pub fn parse(ptx: &str) -> Result<Self, ParseError> {
         let tree = parse(ptx)?;
-        let program = lower(&tree, ptx)?;
+        let program = Arc::new(lower(&tree, ptx)?);
         Ok(Self { program, id: NEXT_ID.fetch_add(1, Ordering::Relaxed) })
     }
 
@@ -106,7 +109,7 @@ impl Module {
         refused.map(|(pc, reason)| program.refusal(pc, reason).2).collect()
     }
 
-    pub(crate) fn program(&self) -> &Program {
+    pub(crate) fn program(&self) -> &Arc<Program> {
         &self.program
     }
 

@@ -13,7 +13,7 @@ mod warpgroup;
 
 pub(crate) use self::{
     bulk::{BulkCopy, BulkOp, ElementCopy, MapField, Reduction, ReplaceOp, TensorCopy, Way},
-    cluster::{ArriveOp, Awaited, ClusterOp, MbarrierKind},
+    cluster::{ArriveOp, Awaited, ClusterOp, GridControl, MbarrierKind},
     matrix::{
         Arithmetic, Element, Fragment, FragmentAccess, FragmentOp, MatrixOp, MatrixOperand,
         ProductOp, RowsOp, Shape,
@@ -67,6 +67,8 @@ pub(crate) enum Op {
     Nop,
     /// Orders accesses before it and behind it, as other threads see them.
     Fence,
+    /// `griddepcontrol`.
+    Grid(GridControl),
     /// Changes the address's window by a wrapping addition (`cvta`).
     AddBase(R, R, u64),
     /// `isspacep`: whether the address lies in the window `[lo, hi)` (by slot), or in none.

@@ -90,6 +90,9 @@ pub struct Options {
     /// Whether the launch is cooperative; if absent, it is where the kernel asks for that. In one that
     /// is not, cooperative groups' barrier of the whole grid traps.
     pub cooperative: Option<bool>,
+    /// Whether the launch may begin before the one before it has ended (programmatic stream
+    /// serialisation). A host's write, fill or free between the two makes it wait for the end.
+    pub dependent: bool,
     /// The limits.
     pub limits: Limits,
 }

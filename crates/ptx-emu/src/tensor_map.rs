@@ -104,6 +104,16 @@ pub enum Interleave {
 impl Interleave {
     /// All, in the order of their numbers.
     pub const ALL: [Self; 3] = [Self::None, Self::B16, Self::B32];
+
+    /// Bytes of a slice of channels.
+    #[must_use]
+    pub fn slice(self) -> Option<u64> {
+        match self {
+            Self::None => None,
+            Self::B16 => Some(16),
+            Self::B32 => Some(32),
+        }
+    }
 }
 
 /// How chunks of 16 bytes are exchanged in shared memory: `CUtensorMapSwizzle`.
@@ -340,7 +350,7 @@ pub enum TensorMapError {
         span: u64,
     },
     /// A swizzle that the interleaved layout does not go with.
-    #[error("interleave of 32 bytes needs a swizzle of 32 bytes")]
+    #[error("interleave of 32 bytes needs a swizzle of 32 bytes, or none")]
     InterleaveSwizzle,
     /// A fill that the type does not have.
     #[error(
@@ -529,22 +539,22 @@ impl TensorMap {
     fn check_inner(&self, elements: u32) -> Result<(), TensorMapError> {
         let bytes = self.data_type.bytes();
         let total = u64::from(elements) * u64::from(bytes);
-        match self.interleave {
-            Interleave::None => {
-                if !total.is_multiple_of(16) {
-                    return Err(TensorMapError::InnerAlignment { elements, bytes, total });
+        // In tiled maps the driver wants that of slices as well, though their size is another.
+        let tiled = matches!(self.mode, TensorMapMode::Tiled { .. });
+        if !total.is_multiple_of(16) && (tiled || self.interleave == Interleave::None) {
+            return Err(TensorMapError::InnerAlignment { elements, bytes, total });
+        }
+        match (self.interleave, self.swizzle) {
+            (Interleave::None, swizzle) => match swizzle.span() {
+                Some(span) if total > span => {
+                    Err(TensorMapError::InnerSpan { elements, bytes, total, span })
                 }
-                match self.swizzle.span() {
-                    Some(span) if total > span => {
-                        Err(TensorMapError::InnerSpan { elements, bytes, total, span })
-                    }
-                    _ => Ok(()),
-                }
-            }
-            Interleave::B32 if self.swizzle != Swizzle::B32 => {
+                _ => Ok(()),
+            },
+            (Interleave::B32, Swizzle::B64 | Swizzle::B128) => {
                 Err(TensorMapError::InterleaveSwizzle)
             }
-            Interleave::B16 | Interleave::B32 => Ok(()),
+            (Interleave::B16 | Interleave::B32, _) => Ok(()),
         }
     }
 }

@@ -1,5 +1,5 @@
 use kgen_compile::{COPY_KERNELS, COPY_MAX_DIMS, copy_kernel, copy_source, testing::compile};
-use kgen_record::DType;
+use kgen_record::{DType, LaunchAttributes};
 
 use super::*;
 
@@ -81,6 +81,59 @@ fn a_fault_names_line_thread_buffer_and_element() {
     assert_eq!((fault.buffer.as_deref(), fault.element), (Some("out"), Some(100)));
     assert_eq!((fault.block, fault.thread), (Some([3, 0, 0]), Some([4, 0, 0])));
     assert_eq!(finding.span.unwrap().line, 8);
+}
+
+const PAIR: &str = r#"
+extern "C" __global__ void first(const float* x, float* y) {
+  asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+  y[threadIdx.x] = 2.0f * x[threadIdx.x];
+}
+extern "C" __global__ void second(const float* y, float* out) {
+#ifdef T_WAITS
+  asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+  out[threadIdx.x] = y[threadIdx.x] + 1.0f;
+}
+"#;
+
+#[test]
+fn a_dependent_launch_waits_for_the_one_before() {
+    let run = |waits: bool, pdl: bool, between: fn(&mut EmuDevice, BufferId)| {
+        let define = if waits { "#define T_WAITS\n" } else { "" };
+        let compiled = compile(&format!("{define}{PAIR}"), &["first", "second"], DType::F32);
+        let mut device = EmuDevice::new(&Target::h100_class());
+        let image = Image { ptx: &compiled.ptx, cubin: &compiled.cubin };
+        let module = device.load(&image).unwrap();
+        let buffers = ["x", "y", "out"].map(|name| device.alloc(name, 128, 4).unwrap());
+        let [x, y, out] = buffers;
+        device.clear(x, 0).unwrap();
+        let pointer = |buffer| KernelArg::Pointer { buffer, byte_offset: 0 };
+        let launch = |device: &mut EmuDevice, kernel: &str, from, to, pdl| {
+            let launch = Launch {
+                kernel: kernel.to_owned(),
+                grid: [1; 3],
+                block: [32, 1, 1],
+                args: vec![pointer(from), pointer(to)],
+                attributes: LaunchAttributes { pdl, ..LaunchAttributes::default() },
+                ..Launch::default()
+            };
+            device.launch(module, &launch)
+        };
+        launch(&mut device, "first", x, y, true).unwrap();
+        between(&mut device, out);
+        launch(&mut device, "second", y, out, pdl)
+    };
+    let nothing = |_: &mut EmuDevice, _| {};
+    run(true, true, nothing).unwrap();
+    run(false, false, nothing).unwrap();
+    // A fill between the two waits for the first.
+    run(false, true, |device, out| device.clear(out, 0).unwrap()).unwrap();
+    let (found, finding) = verdict(run(false, true, nothing));
+    assert_eq!(found, Verdict::Race);
+    assert!(finding.message.contains("griddepcontrol.wait"), "{}", finding.message);
+    let fault = finding.fault.unwrap();
+    assert_eq!((fault.buffer.as_deref(), fault.line), (Some("y"), Some(10)));
+    assert_eq!(fault.other.unwrap().line, Some(4));
 }
 
 #[test]

@@ -103,6 +103,7 @@ pub(super) fn run(args: &RunArgs) -> Result<(String, Exit)> {
         coverage: false,
         blocks: args.blocks.clone(),
         cooperative: args.cooperative,
+        dependent: false,
         limits: Limits { lane_instructions: limit, ..defaults },
     };
     let report = emulator.launch(&module, &launch, &options);

@@ -27,7 +27,7 @@ mod wgmma;
 
 use std::{collections::HashMap, ops::Range};
 
-pub(crate) use self::parallel::Source;
+pub(crate) use self::{parallel::Source, sanitize::dependence::Before};
 
 use self::{
     access::Refusal,
@@ -122,12 +122,18 @@ struct LaunchContext<'m> {
     variable_addresses: Vec<u64>,
     /// The buffer in which `grid.sync()` counts arrivals.
     workspace: Option<BufferId>,
+    /// Launches that this one may overlap.
+    before: &'m [Before],
 }
 
 /// Checks and their findings.
 struct Sanitizer {
     checks: Checks,
     races: Option<Box<Races>>,
+    /// Those of parts of the launch that ran apart.
+    parts: Vec<Races>,
+    /// Some block waited for the launch before ahead of letting the next one begin.
+    orderly: bool,
     undefined: Undefined,
     findings: Findings,
     /// Accesses refused since they were last recorded.
@@ -247,14 +253,15 @@ fn refuse<T>(message: impl Into<String>) -> Result<T, LaunchError> {
     Err(LaunchError::Launch { message: message.into() })
 }
 
-/// Runs a launch to its end.
-pub(crate) fn launch(memory: &mut Memory, source: Source<'_>) -> Report {
+/// Runs a launch to its end; gives what a launch that overlaps it must know, if that is known.
+pub(crate) fn launch(memory: &mut Memory, source: Source<'_>) -> (Report, Option<Before>) {
     match prepare_launch(memory, source) {
         Ok(mut machine) => {
             let end = parallel::run(&mut machine, source);
-            machine.report(end)
+            let before = machine.left_behind(source);
+            (machine.report(end), before)
         }
-        Err(error) => Report::refused(error),
+        Err(error) => (Report::refused(error), None),
     }
 }
 
@@ -263,7 +270,7 @@ fn prepare_launch<'m>(
     memory: &'m mut Memory,
     source: Source<'m>,
 ) -> Result<Machine<'m>, LaunchError> {
-    let Source { module, variable_addresses, launch, options, n_sm } = source;
+    let Source { module, variable_addresses, launch, options, n_sm, before } = source;
     let program = module.program();
     let kernel = check(program, launch)?;
     let mut machine = Machine {
@@ -277,6 +284,7 @@ fn prepare_launch<'m>(
             params: parameters(program, kernel, launch)?,
             variable_addresses: variable_addresses.to_vec(),
             workspace: None,
+            before,
         },
         selection: Selection { blocks: options.blocks.clone(), part: None, done: 0 },
         layout: SharedLayout::default(),
@@ -287,6 +295,8 @@ fn prepare_launch<'m>(
         sanitizer: Sanitizer {
             checks: options.checks,
             races: options.checks.races.then(|| Box::new(Races::new(program.ops.len()))),
+            parts: Vec::new(),
+            orderly: before.is_empty(),
             undefined: Undefined::default(),
             findings: Findings::new(options.limits.findings),
             refusals: Vec::new(),

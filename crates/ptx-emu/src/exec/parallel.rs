@@ -7,7 +7,12 @@
 
 use std::{ops::Range, thread};
 
-use super::{Launch, Machine, findings::Findings, prepare_launch, sanitize::races::Races};
+use super::{
+    Launch, Machine,
+    findings::Findings,
+    prepare_launch,
+    sanitize::{dependence::Before, races::Races},
+};
 use crate::{
     memory::Memory,
     module::Module,
@@ -30,6 +35,8 @@ pub(crate) struct Source<'s> {
     pub launch: &'s Launch,
     pub options: &'s Options,
     pub n_sm: u32,
+    /// Launches that this one may overlap.
+    pub before: &'s [Before],
 }
 
 /// The results of a thread.
@@ -39,6 +46,7 @@ struct Part {
     findings: Findings,
     lane_instructions: u64,
     blocks: u64,
+    orderly: bool,
 }
 
 /// Runs all blocks, on as many threads as the options allow and the kernel permits.
@@ -124,6 +132,8 @@ fn in_parts(
         machine.memory.take_changes(&original, &part.memory);
         machine.sanitizer.findings.merge(part.findings);
         machine.selection.done += part.blocks;
+        machine.sanitizer.orderly |= part.orderly;
+        machine.sanitizer.parts.push(*part.races);
     }
     machine.lane_instructions += total;
     true
@@ -141,5 +151,6 @@ fn run_part(source: Source<'_>, original: &Memory, part: Range<u64>, budget: u64
     let races = machine.sanitizer.races.take()?;
     let findings = std::mem::take(&mut machine.sanitizer.findings);
     let (lane_instructions, blocks) = (machine.lane_instructions, machine.selection.done);
-    Some(Part { memory, races, findings, lane_instructions, blocks })
+    let orderly = machine.sanitizer.orderly;
+    Some(Part { memory, races, findings, lane_instructions, blocks, orderly })
 }

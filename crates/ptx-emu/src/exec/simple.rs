@@ -97,6 +97,7 @@ impl Machine<'_> {
             }
             Op::ActiveMask(to) => put_w(&mut regs.rows.w[to as usize], &[mask; 32], mask),
             Op::Fence => self.fence(),
+            Op::Grid(control) => self.grid_control(control, regs, pc, mask),
             Op::Async(index) => self.async_op(index, regs, pc, mask),
             Op::Builtin(index) => return self.builtin(index, regs, pc, mask),
             Op::Trap => return Err(self.trap(regs, pc, mask)),

@@ -72,3 +72,19 @@ pub(crate) enum Awaited {
     /// That with this parity.
     Parity(R),
 }
+
+/// `griddepcontrol`: how a launch meets the one before it and the one behind it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum GridControl {
+    /// The one behind may begin once all blocks have come here or ended.
+    LaunchDependents,
+    /// Waits until the one before has ended and its writes are visible.
+    Wait,
+}
+
+impl GridControl {
+    /// The wait, or else the leave for others.
+    pub(crate) fn of(wait: bool) -> Self {
+        if wait { Self::Wait } else { Self::LaunchDependents }
+    }
+}

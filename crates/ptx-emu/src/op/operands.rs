@@ -101,6 +101,7 @@ macro_rules! visitors {
                     Op::BranchTable(r, _) => f(Control, W(r)),
                     Op::Nop
                     | Op::Fence
+                    | Op::Grid(_)
                     | Op::Jump(_)
                     | Op::Return
                     | Op::Exit

@@ -88,7 +88,7 @@ type Broken = (fn(&mut TensorMap), &'static str);
 
 #[test]
 fn each_rule_has_its_message() {
-    let cases: [Broken; 18] = [
+    let cases: [Broken; 19] = [
         (|m| m.dims.clear(), "a tensor map in tiled mode has 1 to 5 dimensions, not 0"),
         (|m| m.dims = vec![1; 6], "a tensor map in tiled mode has 1 to 5 dimensions, not 6"),
         (
@@ -147,7 +147,14 @@ fn each_rule_has_its_message() {
                 m.interleave = Interleave::B32;
                 m.strides = vec![224, 224 * 33];
             },
-            "interleave of 32 bytes needs a swizzle of 32 bytes",
+            "interleave of 32 bytes needs a swizzle of 32 bytes, or none",
+        ),
+        (
+            |m| {
+                m.interleave = Interleave::B16;
+                m.mode = TensorMapMode::Tiled { box_dims: vec![12, 1, 1] };
+            },
+            "the innermost 12 elements of 2 bytes take 24 bytes, which must be a multiple of 16",
         ),
         (
             |m| m.data_type = TensorMapType::U16,

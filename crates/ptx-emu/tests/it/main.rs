@@ -13,6 +13,7 @@ mod cluster;
 mod corpus;
 mod counts;
 mod coverage;
+mod dependence;
 mod faults;
 mod foreign;
 mod forms;

@@ -178,6 +178,12 @@ impl Machine<'_> {
         lane: usize,
     ) {
         let alone = self.cluster.len() == 1;
+        if self.sanitizer.races.is_some() && self.is_early(regs.warp, 1 << lane) {
+            for start in range.starts {
+                let bytes = range.bytes as u32;
+                self.check_early(home, &[*start; 32], bytes, (write, strong), regs, 1 << lane);
+            }
+        }
         let Some(races) = &mut self.sanitizer.races else { return };
         if races.overflow(&mut self.block.shared.shadow) {
             self.cluster.peers.iter_mut().for_each(|peer| peer.shared.shadow.clear());

@@ -1,7 +1,9 @@
 //! The geometry of tensor copies: which bytes of global memory a copy moves to which place in its
 //! part of shared memory, swizzles left out.
 
-use crate::tensor_map::{Interleave, MAX_RANK, OobFill, TensorMap, TensorMapMode, TensorMapType};
+use crate::tensor_map::{
+    Interleave, MAX_RANK, OobFill, Swizzle, TensorMap, TensorMapMode, TensorMapType,
+};
 
 /// Bytes of a copy that lie together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -13,22 +15,31 @@ pub(super) struct Run {
     pub global: Option<u64>,
 }
 
+/// Bytes from one place to the next along the innermost dimension: an element's, or those of a slice
+/// of channels.
+fn pitch(map: &TensorMap) -> u64 {
+    map.interleave.slice().unwrap_or_else(|| u64::from(map.data_type.bytes()))
+}
+
 /// Elements of a tile along a dimension of the box.
 fn count(map: &TensorMap, box_dims: &[u32], dim: usize) -> u64 {
+    // The dimension of slices, of which an H200 copies one whatever the box says.
+    if map.interleave != Interleave::None && dim + 2 == map.rank() {
+        return 1;
+    }
     let step = if dim == 0 { 1 } else { u64::from(map.element_strides[dim].max(1)) };
     u64::from(box_dims[dim]).div_ceil(step)
 }
 
 /// Bytes of shared memory that a copy fills, and of its innermost rows.
 pub(super) fn tile_bytes(map: &TensorMap) -> (u64, u64) {
-    let bytes = u64::from(map.data_type.bytes());
     match &map.mode {
         TensorMapMode::Tiled { box_dims } => {
-            let row = count(map, box_dims, 0) * bytes;
+            let row = count(map, box_dims, 0) * pitch(map);
             (row * (1..map.rank()).map(|i| count(map, box_dims, i)).product::<u64>(), row)
         }
         TensorMapMode::Im2col { channels, pixels, .. } => {
-            let row = u64::from(*channels) * bytes;
+            let row = u64::from(*channels) * pitch(map);
             (row * u64::from(*pixels), row)
         }
     }
@@ -36,10 +47,19 @@ pub(super) fn tile_bytes(map: &TensorMap) -> (u64, u64) {
 
 /// Why the layout of a map's tiles is not known here.
 ///
-/// A swizzle leaves gaps behind rows that are shorter than it: they lie its span apart.
+/// A swizzle leaves gaps behind rows that are shorter than it: they lie its span apart. Of interleaved
+/// maps those are known that a GPU was seen to copy by.
 pub(super) fn unknown_layout(map: &TensorMap) -> Option<String> {
-    if map.interleave != Interleave::None {
-        return Some("interleaved tensor maps are not emulated".to_owned());
+    let swizzled = map.swizzle != Swizzle::None;
+    let why = match (map.interleave, &map.mode) {
+        (Interleave::None, _) => None,
+        (_, TensorMapMode::Im2col { .. }) => Some("in im2col mode"),
+        (Interleave::B16, _) if swizzled => Some("of 16 bytes with a swizzle"),
+        _ if map.element_strides.iter().any(|step| *step != 1) => Some("with element strides"),
+        _ => None,
+    };
+    if let Some(why) = why {
+        return Some(format!("interleaved tensor maps {why} are not emulated"));
     }
     let (bytes, row) = tile_bytes(map);
     let short = map.swizzle.span().filter(|span| row < *span && row < bytes)?;
@@ -48,7 +68,7 @@ pub(super) fn unknown_layout(map: &TensorMap) -> Option<String> {
 
 /// The row of `n` innermost elements from `at[0]` on, where the other coordinates are `at[1..]`.
 fn row(map: &TensorMap, at: &[i64; MAX_RANK], n: u64, offset: u64, f: &mut impl FnMut(Run)) {
-    let bytes = u64::from(map.data_type.bytes());
+    let bytes = pitch(map);
     let inside = (1..map.rank()).all(|i| (0..map.dims[i] as i64).contains(&at[i]));
     let extent = map.dims[0] as i64;
     let before = (-at[0]).clamp(0, n as i64) as u64;
@@ -88,7 +108,7 @@ pub(super) fn runs(map: &TensorMap, coordinates: &[i64], offsets: &[i64], f: &mu
 fn tiled(map: &TensorMap, box_dims: &[u32], start: [i64; MAX_RANK], f: &mut impl FnMut(Run)) {
     let rank = map.rank();
     let inner = count(map, box_dims, 0);
-    let pitch = inner * u64::from(map.data_type.bytes());
+    let bytes = inner * pitch(map);
     let counts: Vec<u64> = (0..rank).map(|i| count(map, box_dims, i)).collect();
     let rows: u64 = counts[1..].iter().product();
     for n in 0..rows {
@@ -98,7 +118,7 @@ fn tiled(map: &TensorMap, box_dims: &[u32], start: [i64; MAX_RANK], f: &mut impl
             at[dim] += (rest % counts[dim]) as i64 * i64::from(map.element_strides[dim]);
             rest /= counts[dim];
         }
-        row(map, &at, inner, n * pitch, f);
+        row(map, &at, inner, n * bytes, f);
     }
 }
 
@@ -112,14 +132,14 @@ fn im2col(
 ) {
     let rank = map.rank();
     let spatial = rank - 2;
-    let pitch = channels * u64::from(map.data_type.bytes());
+    let bytes = channels * pitch(map);
     let mut base = start;
     for pixel in 0..u64::from(pixels) {
         let mut at = base;
         for i in 0..spatial {
             at[i + 1] += offsets.get(i).copied().unwrap_or(0);
         }
-        row(map, &at, channels, pixel * pitch, f);
+        row(map, &at, channels, pixel * bytes, f);
         for i in 0..=spatial {
             if i == spatial {
                 base[rank - 1] += 1;

@@ -1,5 +1,6 @@
 //! Checks beside bounds: undefined values, races, the first number that is not finite.
 
+pub(super) mod dependence;
 mod leaving;
 mod missing;
 pub(crate) mod numbers;

@@ -5,6 +5,8 @@
 
 use std::collections::HashMap;
 
+use super::shadow::Cell;
+
 /// The order that barriers and atomics have made among the warps of a block.
 #[derive(Debug, Default)]
 pub(in crate::exec) struct Order {
@@ -25,12 +27,25 @@ pub(in crate::exec) struct Order {
     pub fence: u32,
     /// Releases of other blocks below this number have been seen.
     pub acquired: u32,
+    pub grid: Grid,
+}
+
+/// How a block stands to the launches before and behind its own.
+#[derive(Debug, Default)]
+pub(in crate::exec) struct Grid {
+    /// Lanes of each warp behind a wait for the launch before.
+    pub behind: Vec<u32>,
+    /// Accesses that stand for such waits, the first of each warp.
+    pub waits: Vec<Cell>,
+    /// The launch behind may begin, as far as the block goes.
+    pub triggered: bool,
 }
 
 impl Order {
     /// A block of `warps` warps that starts when `next` is the number of the next record.
     pub(in crate::exec) fn new(serial: u32, warps: usize, next: u32) -> Self {
-        Self { serial, floor: vec![next; warps], own: vec![next; warps], ..Self::default() }
+        let grid = Grid { behind: vec![0; warps], ..Grid::default() };
+        Self { serial, floor: vec![next; warps], own: vec![next; warps], grid, ..Self::default() }
     }
 
     /// The number below which every access of the block happened before the present one of `warp`.

@@ -293,6 +293,11 @@ impl Machine<'_> {
             }
             Home::Peer(_) | Home::Local | Home::Param => return,
         };
+        // The others are looked at there.
+        if self.is_early(regs.warp, mask & !left) {
+            let how = (m.store, m.volatile);
+            self.check_early(home, &places.at, bytes, how, regs, mask & !left);
+        }
         if left != 0 {
             let action = Action::Memory(m);
             let ahead = self.watch(&action, home, places, regs, left);

@@ -29,6 +29,13 @@ pub(in crate::exec) struct Record {
     strong: bool,
 }
 
+impl Record {
+    /// Whether it stands for accesses whose own records were given up.
+    pub(in crate::exec) fn is_forgotten(self) -> bool {
+        self.serial == FORGOTTEN.serial
+    }
+}
+
 /// The record shared by accesses whose own ones were given up: number 1.
 const FORGOTTEN: Record = Record { pc: 0, serial: u32::MAX, warp: 0, strong: false };
 
@@ -71,6 +78,8 @@ pub(in crate::exec) struct Races {
     published: HashMap<u64, u32>,
     /// Numbers below which a block's accesses were made known, by serial number, ascending.
     releases: HashMap<u32, Vec<u32>>,
+    /// The first wait of each block for the launch before, by serial number.
+    waits: HashMap<u32, u32>,
     /// Linear index of each block, by serial number.
     blocks: Vec<u64>,
     /// Operations by which blocks have made something known.
@@ -89,6 +98,7 @@ impl Races {
             shadows: Vec::new(),
             published: HashMap::new(),
             releases: HashMap::new(),
+            waits: HashMap::new(),
             blocks: Vec::new(),
             reported: HashSet::new(),
         }
@@ -163,6 +173,7 @@ impl Races {
         self.newest.1 = 2;
         self.published.clear();
         self.releases.clear();
+        self.waits.clear();
         self.advance();
         true
     }

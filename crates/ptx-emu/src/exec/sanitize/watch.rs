@@ -28,7 +28,9 @@ impl Machine<'_> {
         mask: u32,
     ) -> ReadAhead {
         let mut ahead = ReadAhead::default();
-        let Some(races) = &mut self.sanitizer.races else { return ahead };
+        if self.sanitizer.races.is_none() {
+            return ahead;
+        }
         let alone = self.cluster.len() == 1;
         let (write, strong) = match action {
             Action::Memory(m) => (m.store, m.volatile),
@@ -43,6 +45,10 @@ impl Machine<'_> {
             own: home == Home::Shared && alone,
         };
         let bytes = action.bytes();
+        if self.is_early(regs.warp, mask) {
+            self.check_early(home, &places.at, bytes, (write, strong), regs, mask);
+        }
+        let Some(races) = &mut self.sanitizer.races else { return ahead };
         if races.overflow(&mut self.block.shared.shadow) {
             self.cluster.peers.iter_mut().for_each(|peer| peer.shared.shadow.clear());
         }

@@ -2,7 +2,9 @@
 //!
 //! A product is one operation of four warps: when one of them has waited for it, all of it is done. So
 //! a wait lets a warp go on only when the others have issued the products, too, and ends the reads of
-//! all four.
+//! all four. The manual speaks of the executing threads' groups alone, but CUTLASS lets a single thread
+//! of a warpgroup give a stage back to the producer right behind its own wait: a stricter rule would accuse
+//! such kernels.
 
 use super::{
     super::{Machine, access::Registers, bulk::Issue, sanitize::races::Ranges},

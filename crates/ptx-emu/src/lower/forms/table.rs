@@ -20,7 +20,7 @@ use crate::alu::{
     lanes::{LaneFunction, d_to_w, d1, d2, d3, ddww_to_d, lanes, w1, w2, w3, w4},
     single,
 };
-use crate::op::{BulkOp, ClusterOp, MbarrierKind, Op, WarpgroupOrder};
+use crate::op::{BulkOp, ClusterOp, GridControl, MbarrierKind, Op, WarpgroupOrder};
 
 /// Products of fractions: the sum is taken in another order than the machine's.
 const SUM: Bits = Approx("order and rounding of the sum");
@@ -451,7 +451,7 @@ System "system" {
     "brkpt"                                          ("")           20 Exact => plain |_| Op::Nop;
     "nanosleep.u32"                                  ("T")          70 Exact => plain |_| Op::Nop;
     "pmevent{.mask}?"                                ("I")          20 Exact => plain |_| Op::Nop;
-    "griddepcontrol{.launch_dependents,.wait}"       ("")           90 Exact => plain |_| Op::Nop;
+    "griddepcontrol{.launch_dependents,.wait}"       ("")           90 Exact => plain |m| Op::Grid(GridControl::of(m.has("wait")));
     "setmaxnreg{.inc,.dec}.sync.aligned.u32"         ("I")          90 Exact => plain |_| Op::Nop;
 }
 Matrix "matrix" {

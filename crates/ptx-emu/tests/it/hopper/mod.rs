@@ -4,6 +4,7 @@
 mod bulk;
 mod gemm;
 mod hazards;
+mod interleave;
 pub(crate) mod reduce;
 mod tma;
 pub(crate) mod wgmma;

@@ -152,6 +152,13 @@ fn launch(kernel: &str, smem: usize, args: Vec<Arg>) -> Ran {
     run_with("pass/tma", kernel, one, [64, 1, 1], smem as u32, Limits::default(), args)
 }
 
+/// Loads the tile of so many bytes at a corner; the first two arguments are given.
+pub(super) fn load(start: &[i64], bytes: usize, mut args: Vec<Arg>) -> Ran {
+    args.extend([Arg::from(bytes as i32), Arg::from(bytes as i32)]);
+    args.extend(start.iter().map(|c| Arg::from(*c as i32)));
+    launch(&format!("load{}", start.len()), bytes, args)
+}
+
 fn check_load(map: &TensorMap, start: &[i64]) {
     let data = contents(map);
     let (bytes, want) = expected(map, &data, start, &[]);

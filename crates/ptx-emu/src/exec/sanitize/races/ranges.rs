@@ -7,7 +7,7 @@ use super::{
         order::Order,
         shadow::{Cell, Shadow, cell, floor, record_of},
     },
-    Conflict, FORGOTTEN, Races, Touch,
+    Conflict, FORGOTTEN, Races, Record, Touch,
 };
 
 /// An earlier access in a range.
@@ -89,6 +89,54 @@ impl Races {
             }
         }
         found.map(|(c, conflict)| (u64::from(shadow.bytes(1)) * c as u64, conflict))
+    }
+
+    /// An access of the launch to a part of a buffer that races with one of a launch which overlaps
+    /// it, and whether it is a write. Accesses that are atomic on both sides do not.
+    pub(in crate::exec) fn touched(
+        &self,
+        buffer: usize,
+        (at, bytes): (u64, u64),
+        (write, strong): (bool, bool),
+    ) -> Option<(Record, bool)> {
+        let shadow = self.shadows.get(buffer)?.as_deref()?;
+        let (first, _) = shadow.cells(at, 1);
+        let (last, _) = shadow.cells(at + bytes.saturating_sub(1), 1);
+        let find = |list: &[Cell]| {
+            let n = list.len();
+            let cells = list[first.min(n)..(last + 1).min(n)].iter().filter(|cell| **cell != 0);
+            let mut records = cells.map(|cell| self.records[record_of(*cell) as usize]);
+            records.find(|record| !(strong && record.strong))
+        };
+        let wrote = find(&shadow.writes).map(|record| (record, true));
+        wrote.or_else(|| if write { find(&shadow.reads).map(|r| (r, false)) } else { None })
+    }
+
+    /// Whether one of these accesses of a block, or the first wait of another one, happened before
+    /// an access of `warp` now.
+    pub(in crate::exec) fn happened(&self, cells: &[Cell], warp: u32, order: &Order) -> bool {
+        let past = |cell: &Cell| {
+            let number = record_of(*cell);
+            // Records are numbered anew once there are too many; older ones count as known.
+            number >= self.next()
+                || number < order.horizon(warp, u32::from(self.records[number as usize].warp))
+        };
+        cells.iter().any(past)
+            || self.releases.iter().any(|(serial, released)| {
+                let Some(number) = self.waits.get(serial) else { return false };
+                let at = released.partition_point(|r| r <= number);
+                released.get(at).is_some_and(|r| *r <= order.acquired)
+            })
+    }
+
+    /// Notes that a warp waits for the launch before; gives the access that stands for it.
+    pub(in crate::exec) fn waited(&mut self, pc: u32, warp: u32, order: &Order) -> Cell {
+        self.advance();
+        let touch = Touch { pc, warp, write: false, strong: false, own: false };
+        let number = self.record(touch, order.serial);
+        self.waits.entry(order.serial).or_insert(number);
+        self.advance();
+        cell(number, 0)
     }
 
     /// A write in ranges since the record with this number.
