@@ -6,8 +6,6 @@ struct Matrices {
     int m, n, k;
 };
 
-#include "tile_of.cuh"
-
 __device__ __forceinline__ float blend(float alpha, float product, float beta, float addend) {
     // A factor of 0 leaves its part out, NaN included.
     float value = alpha == 0.0f ? 0.0f : alpha * product;
@@ -29,45 +27,48 @@ struct Epilogue {
     float alpha, beta;
 
     __device__ __forceinline__ float value(int row, int col, float sum) const {
-        if (!c) {
-            return sum;
-        }
-        const float addend = beta == 0.0f ? 0.0f : kg::to_float(c[row * c_row + col * c_col]);
-        return blend(alpha, sum, beta, addend);
+#if ADDENDS
+        sum = blend(alpha, sum, beta, beta == 0.0f ? 0.0f : kg::to_float(c[row * c_row + col * c_col]));
+#endif
+        return sum;
     }
 
-    // Two neighbours of a row, the first in an even column; their addends are read at once where that is aligned.
-    __device__ __forceinline__ float2 values(int row, int col, float x, float y) const {
-        struct alignas(2 * sizeof(ElementC)) Addends {
-            ElementC at[2];
-        };
-        const auto place = reinterpret_cast<unsigned long long>(c) / sizeof(ElementC);
-        if (c && beta != 0.0f && c_col == 1 && (place | c_row) % 2 == 0) {
-            const auto addends = *reinterpret_cast<const Addends*>(c + row * c_row + col);
-            return {blend(alpha, x, beta, kg::to_float(addends.at[0])),
-                    blend(alpha, y, beta, kg::to_float(addends.at[1]))};
+    // Two neighbours of a row, the first in an even column; their addends are read at once where ADDENDS is 2.
+    __device__ __forceinline__ Pair two(int row, int col, float x, float y) const {
+        if (ADDENDS && row < m && col < n) {
+            if (ADDENDS == 2 && beta != 0.0f) {
+                struct alignas(2 * sizeof(ElementC)) Addends {
+                    ElementC at[2];
+                };
+                const auto addends = *reinterpret_cast<const Addends*>(c + row * c_row + col);
+                x = blend(alpha, x, beta, kg::to_float(addends.at[0]));
+                y = blend(alpha, y, beta, kg::to_float(addends.at[1]));
+            } else {
+                x = value(row, col, x);
+                y = col + 1 < n ? value(row, col + 1, y) : y;
+            }
         }
-        return {value(row, col, x), value(row, col + 1, y)};
+        return {kg::from_float<T_out>(x), kg::from_float<T_out>(y)};
     }
 
-    // Two neighbours of a row, in one store where that is aligned.
+    // The same in one store where that is aligned.
     __device__ __forceinline__ void pair(int row, int col, float x, float y) const {
         if (row >= m || col >= n) {
             return;
         }
         T_out* to = out + static_cast<long long>(row) * n + col;
+        const Pair both = two(row, col, x, y);
         if (n % 2 == 0) {
-            const float2 both = values(row, col, x, y);
-            *reinterpret_cast<Pair*>(to) = {kg::from_float<T_out>(both.x), kg::from_float<T_out>(both.y)};
+            *reinterpret_cast<Pair*>(to) = both;
             return;
         }
-        to[0] = kg::from_float<T_out>(value(row, col, x));
+        to[0] = both.x;
         if (col + 1 < n) {
-            to[1] = kg::from_float<T_out>(value(row, col + 1, y));
+            to[1] = both.y;
         }
     }
 
-#if TENSOR_CORES
+#if TENSOR_CORES == 1
     // 32 columns of eight rows, of which tensor cores leave two columns of every eight to a lane, four sums apart.
     // They pass through shared memory, a tile of each warp, so that it stores whole pieces of rows: `row` is that of
     // the lane.
@@ -80,12 +81,7 @@ struct Epilogue {
 #pragma unroll
         for (int j = 0; j < 4; ++j) {
             const int col = column + j * 8 + x;
-            float2 both = {sums[j * 4], sums[j * 4 + 1]};
-            if (c && row < m && col < n) {
-                both = col + 1 < n ? values(row, col, both.x, both.y) : float2{value(row, col, both.x), 0.0f};
-            }
-            *reinterpret_cast<Pair*>(&tile[lane / 4][j * 8 + x]) = {kg::from_float<T_out>(both.x),
-                                                                    kg::from_float<T_out>(both.y)};
+            *reinterpret_cast<Pair*>(&tile[lane / 4][j * 8 + x]) = two(row, col, sums[j * 4], sums[j * 4 + 1]);
         }
         __syncwarp();
         const int first = row - lane / 4;
@@ -121,6 +117,7 @@ struct Epilogue {
 #if TENSOR_CORES == 2
 #include "product_tma.cuh"
 #else
+#include "tile_of.cuh"
 #if TENSOR_CORES == 1
 #include "product_mma.cuh"
 #else
