@@ -28,26 +28,25 @@ struct Epilogue {
 
     __device__ __forceinline__ float value(int row, int col, float sum) const {
 #if ADDENDS
-        sum = blend(alpha, sum, beta, beta == 0.0f ? 0.0f : kg::to_float(c[row * c_row + col * c_col]));
+        sum = blend(alpha, sum, beta, kg::to_float(c[row * c_row + col * c_col]));
 #endif
         return sum;
     }
 
-    // Two neighbours of a row, the first in an even column; their addends are read at once where ADDENDS is 2.
+    // Two neighbours of a row, the first in an even column; their addends are read at once where ADDENDS is 2. Outside of
+    // the output others are read, without a branch, so that many reads are under way.
     __device__ __forceinline__ Pair two(int row, int col, float x, float y) const {
-        if (ADDENDS && row < m && col < n) {
-            if (ADDENDS == 2 && beta != 0.0f) {
-                struct alignas(2 * sizeof(ElementC)) Addends {
-                    ElementC at[2];
-                };
-                const auto addends = *reinterpret_cast<const Addends*>(c + row * c_row + col);
-                x = blend(alpha, x, beta, kg::to_float(addends.at[0]));
-                y = blend(alpha, y, beta, kg::to_float(addends.at[1]));
-            } else {
-                x = value(row, col, x);
-                y = col + 1 < n ? value(row, col + 1, y) : y;
-            }
-        }
+#if ADDENDS == 2
+        struct alignas(2 * sizeof(ElementC)) Addends {
+            ElementC at[2];
+        };
+        const auto addends = *reinterpret_cast<const Addends*>(c + min(row, m - 1) * c_row + min(col, n - 2));
+        x = blend(alpha, x, beta, kg::to_float(addends.at[0]));
+        y = blend(alpha, y, beta, kg::to_float(addends.at[1]));
+#elif ADDENDS == 1
+        x = value(min(row, m - 1), min(col, n - 1), x);
+        y = value(min(row, m - 1), min(col + 1, n - 1), y);
+#endif
         return {kg::from_float<T_out>(x), kg::from_float<T_out>(y)};
     }
 

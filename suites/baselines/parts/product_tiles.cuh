@@ -52,39 +52,40 @@ __device__ __forceinline__ void copy_boxes(unsigned short* to, const CUtensorMap
     }
 }
 
-struct alignas(4) Word {
-    unsigned short x, y;
-};
-
 // Where a warp's 16 rows of a tile go, 64 columns at a time through two buffers: `finish(row, column, x, y)` makes the
 // outputs of two neighbours of a row from their sums.
 template <class Finish>
 struct TileStore {
     Finish finish;
-    const CUtensorMap* map;  // null where rows are not whole pieces of 16 bytes
+    const CUtensorMap* map;
     T_out* out;
     unsigned char* buffers;
     Place place;
     int m, n;
 
-    // A word of two elements a lane; what is left at the ends of an odd row is stored alone.
+    // A word of two elements a lane; what is left at the ends of rows is stored alone.
     __device__ __forceinline__ void write(const unsigned char* buffer, int row, int column) const {
+        const int lane = threadIdx.x % 32;
         const int columns = min(64, n - column);
         auto* to = reinterpret_cast<unsigned short*>(out) + (static_cast<long long>(place.batch) * m + row) * n + column;
-#pragma unroll 1
-        for (int y = 0; y < 16 && row + y < m; ++y, to += n) {
+#pragma unroll 4
+        for (int y = 0; y < 16; ++y, to += n) {
+            uint32_t word = *reinterpret_cast<const uint32_t*>(buffer + y * 128 + ((lane * 4) ^ (y % 8 * 16)));
             const int odd = reinterpret_cast<unsigned long long>(to) / 2 % 2;
-            auto at = [&](int x) {
-                return *reinterpret_cast<const unsigned short*>(buffer + y * 128 + ((x * 2) ^ (y % 8 * 16)));
-            };
-            const int x = threadIdx.x % 32 * 2 - odd;
-            if (x >= 0 && x + 1 < columns) {
-                *reinterpret_cast<Word*>(to + x) = {at(x), at(x + 1)};
-            } else if (x + 1 >= 0 && x < columns) {
-                to[max(x, 0)] = at(max(x, 0));
+            if (odd) {
+                if (lane == 31 && columns == 64 && row + y < m) {
+                    to[63] = word >> 16;
+                }
+                word = __funnelshift_l(__shfl_up_sync(0xffffffffu, word, 1), word, 16);
             }
-            if (odd && threadIdx.x % 32 == 31 && columns == 64) {
-                to[63] = at(63);
+            const int x = lane * 2 - odd;
+            if (row + y >= m || x >= columns) {
+                continue;
+            }
+            if (x >= 0 && x + 1 < columns) {
+                *reinterpret_cast<uint32_t*>(to + x) = word;
+            } else {
+                to[max(x, 0)] = x < 0 ? word >> 16 : word;
             }
         }
     }
@@ -99,7 +100,7 @@ __device__ __forceinline__ void store_sums(const TileStore<Finish>& to, int row,
     for (int i = 0; i < N; i += 32) {
         const int column = to.place.column + i * 2;
         unsigned char* buffer = to.buffers + i / 32 % 2 * 2048;
-        if (first >= to.m || column >= to.n) {
+        if (first >= to.m || column >= to.n || i * 2 >= to.place.width) {
             break;
         }
         // Earlier stores have read this buffer.
@@ -118,11 +119,9 @@ __device__ __forceinline__ void store_sums(const TileStore<Finish>& to, int row,
             }
             kg::stmatrix(buffer + lane % 16 * 128 + (((j + lane / 16) ^ lane % 8) * 16), matrices);
         }
-        if (to.map) {
-            kg::fence_async_shared();
-        }
+        kg::fence_async_shared();
         __syncwarp();
-        if (!to.map) {
+        if (!STORE_BOXES) {
             to.write(buffer, first, column);
         } else if (lane == 0) {
             kg::tma_store(to.map, buffer, column, first, to.place.batch);
@@ -131,12 +130,16 @@ __device__ __forceinline__ void store_sums(const TileStore<Finish>& to, int row,
     }
 }
 
-template <bool A_ALONG_K, bool B_ALONG_K, class Finish>
-__device__ __forceinline__ void multiply_boxes(const CUtensorMap& map_a, const CUtensorMap& map_b,
-                                               const CUtensorMap* map_out, T_out* out, int k, const Tiling& tiling,
-                                               Finish finish) {
+// The two buffers of a warp, behind the stages.
+__device__ __forceinline__ unsigned char* tile_buffers() {
     extern __shared__ __align__(1024) unsigned char dynamic[];
-    unsigned char* buffers = dynamic + STAGES * sizeof(Stage) + (threadIdx.x / 32 - 4) * 4096;
+    return dynamic + STAGES * sizeof(Stage) + (threadIdx.x / 32 - 4) * 4096;
+}
+
+// `output(place)` is what `store_sums` takes.
+template <bool A_ALONG_K, bool B_ALONG_K, class Output>
+__device__ __forceinline__ void multiply_boxes(const CUtensorMap& map_a, const CUtensorMap& map_b, int k,
+                                               const Tiling& tiling, Output output) {
     auto input = [&](int at) {
         const Place place = tiling(at);
         return [&, place](int step, Stage& to, uint64_t* barrier) {
@@ -145,12 +148,8 @@ __device__ __forceinline__ void multiply_boxes(const CUtensorMap& map_a, const C
                                                             place.batch);
         };
     };
-    auto output = [&](int at) {
-        const Place place = tiling(at);
-        return TileStore<decltype(finish(place.batch))>{finish(place.batch), map_out, out, buffers, place, tiling.m, tiling.n};
-    };
-    multiply_tiles<A_ALONG_K, B_ALONG_K>(tiling.whole() + 2 * tiling.n_halved, (k + DEPTH - 1) / DEPTH, input, output,
-                                         tiling.whole());
+    multiply_tiles<A_ALONG_K, B_ALONG_K>(tiling.whole() + 2 * tiling.n_halved, (k + DEPTH - 1) / DEPTH, input,
+                                         [&](int at) { return output(tiling(at)); }, tiling.whole());
     if (threadIdx.x % 32 == 0) {
         kg::bulk_wait_read<0>();
     }

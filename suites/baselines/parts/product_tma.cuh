@@ -52,6 +52,7 @@ product_of_parts(const __grid_constant__ CUtensorMap map_p, const __grid_constan
             }
         };
     };
+    kg::dependency_wait();  // for copies of the factors
     multiply_tiles<P_ALONG_K, Q_ALONG_K>(gridDim.x, steps * (part + 1) / parts - begin, input, output);
     kg::cluster_sync();
     const Epilogue epilogue = {c, out, c_row, c_col, m, n, alpha, beta};
@@ -82,12 +83,13 @@ template <bool A_ALONG_K, bool B_ALONG_K>
 __global__ void __launch_bounds__(TILE_THREADS, BLOCKS_PER_SM)
 product_by_boxes(const __grid_constant__ CUtensorMap map_a, const __grid_constant__ CUtensorMap map_b,
                  const __grid_constant__ CUtensorMap map_out, const ElementC* __restrict__ c, T_out* __restrict__ out,
-                 int m, int n, int k, int n_batch, int n_halved, int store_boxes, long long c_batch, long long c_row,
-                 long long c_col, float alpha, float beta) {
-    multiply_boxes<A_ALONG_K, B_ALONG_K>(
-        map_a, map_b, store_boxes ? &map_out : nullptr, out, k, Tiling{m, n, n_batch, n_halved}, [&](int batch) {
-            const Epilogue epilogue = {c ? c + batch * c_batch : c, out, c_row, c_col, m, n, alpha, beta};
-            return [=](int row, int col, float x, float y) { return epilogue.two(row, col, x, y); };
-        });
+                 int m, int n, int k, int n_batch, int n_halved, long long c_batch, long long c_row, long long c_col,
+                 float alpha, float beta) {
+    kg::dependency_wait();  // for copies of the factors
+    multiply_boxes<A_ALONG_K, B_ALONG_K>(map_a, map_b, k, Tiling{m, n, n_batch, n_halved}, [&](const Place& place) {
+        const Epilogue epilogue = {c ? c + place.batch * c_batch : c, out, c_row, c_col, m, n, alpha, beta};
+        auto finish = [=](int row, int col, float x, float y) { return epilogue.two(row, col, x, y); };
+        return TileStore<decltype(finish)>{finish, &map_out, out, tile_buffers(), place, m, n};
+    });
 }
 #endif

@@ -32,7 +32,7 @@ __device__ __forceinline__ void store_sums(const Store& store, int row, const fl
 
 // There is a step at least. `input(tile)` is a function (step, stage, barrier) that starts the copies of a step along k;
 // `output(tile)` is what `store_sums` takes, with the thread's first row in the tile and its sums. Tiles from `n_whole`
-// on are halves. The blocks of a cluster take the same tiles, of which input and output make what is theirs.
+// on are halves, of which the first half of the sums is set. The blocks of a cluster take the same tiles, of which input and output make what is theirs.
 template <bool A_ALONG_K, bool B_ALONG_K, class Input, class Output>
 __device__ __forceinline__ void multiply_tiles(long long n_tiles, int steps, Input input, Output output,
                                                long long n_whole = 0) {
@@ -83,7 +83,7 @@ __device__ __forceinline__ void multiply_tiles(long long n_tiles, int steps, Inp
                 CLUSTER == 1 ? kg::mbarrier_arrive(&empty[stage]) : kg::mbarrier_arrive(&empty[stage], block);
             }
         };
-        auto take = [&](long long tile, auto& sum) {
+        auto multiply = [&](auto& sum) {
             for (int step = 0; step < steps; ++step, ++turn) {
                 const unsigned stage = turn % STAGES;
                 kg::mbarrier_wait(&full[stage], turn / STAGES % 2);
@@ -106,16 +106,16 @@ __device__ __forceinline__ void multiply_tiles(long long n_tiles, int steps, Inp
             kg::wgmma_wait<0>();
             kg::wgmma_hold(sum);
             release((turn - 1) % STAGES);
-            store_sums(output(tile), group * 64 + threadIdx.x / 32 % 4 * 16 + threadIdx.x % 32 / 4, sum);
         };
+        const int row = group * 64 + threadIdx.x / 32 % 4 * 16 + threadIdx.x % 32 / 4;
         for (long long tile = first; tile < n_tiles; tile += gridDim.x / CLUSTER) {
+            float sum[TILE_N / 2];
             if (HALVES && tile >= n_whole) {
-                float sum[TILE_N / (HALVES ? 4 : 2)];
-                take(tile, sum);
+                multiply(reinterpret_cast<float (&)[TILE_N / (HALVES ? 4 : 2)]>(sum));
             } else {
-                float sum[TILE_N / 2];
-                take(tile, sum);
+                multiply(sum);
             }
+            store_sums(output(tile), row, sum);
         }
     }
     // No block leaves while others copy into it or tell it of stages.
