@@ -25,7 +25,7 @@ if define("TENSOR_CORES", cc == 90 and m * n > 64 and k > 0):
     map_out = tensor_map(out, shape=[1, m, n], strides=[m * n, n, 1], box=[1, 16, 64], swizzle=128) if boxes else map_a
     launch("scaled_mm_by_boxes", grid=grid, block=128 + 2 * tile_m, cluster=(cluster, 1, 1), pdl=True,
            smem=stages * (tile_m + tile_n) * 128 + tile_m * 256,
-           args=[map_a, map_b, map_out, scale_a, scale_b, bias, out, m, n, k, n_halved, a_each, b_each, bias_each])
+           args=[map_a, map_b, map_out, scale_a, scale_b, bias, out, m, n, k, n_halved, boxes, a_each, b_each, bias_each])
 else:
     launch("scaled_mm", grid=cdiv(out.numel, 256), block=256,
            args=[self, mat2, scale_a, scale_b, bias, out, out.numel, n, k, self.stride[0],
@@ -86,7 +86,7 @@ extern "C" __global__ void __launch_bounds__(TILE_THREADS, BLOCKS_PER_SM)
 scaled_mm_by_boxes(const __grid_constant__ CUtensorMap map_a, const __grid_constant__ CUtensorMap map_b,
                    const __grid_constant__ CUtensorMap map_out, const float* __restrict__ scale_a,
                    const float* __restrict__ scale_b, const T_bias* __restrict__ bias, T_out* __restrict__ out, int m,
-                   int n, int k, int n_halved, long long a_each, long long b_each, long long bias_each) {
+                   int n, int k, int n_halved, bool store_boxes, long long a_each, long long b_each, long long bias_each) {
     struct alignas(2 * sizeof(T_out)) Pair {
         T_out x, y;
     };
@@ -99,7 +99,7 @@ scaled_mm_by_boxes(const __grid_constant__ CUtensorMap map_a, const __grid_const
                 row = min(row, m - 1);
                 return Pair{scales(x, row, min(col, n - 1)), scales(y, row, min(col + 1, n - 1))};
             };
-            return TileStore<decltype(finish)>{finish, &map_out, out, tile_buffers(), place, m, n};
+            return TileStore<decltype(finish)>{finish, store_boxes ? &map_out : nullptr, out, tile_buffers(), place, m, n};
         } else {
             return [=](int row, int column, const float* sums) {
                 row += place.row;

@@ -19,6 +19,8 @@ struct alignas(2 * sizeof(T_out)) Pair {
     T_out x, y;
 };
 
+// ADDENDS: none, those of two neighbours read one by one (1) or at once (2), or what is found (3).
+template <int ADDENDS>
 struct Epilogue {
     const ElementC* c;
     T_out* out;
@@ -27,26 +29,25 @@ struct Epilogue {
     float alpha, beta;
 
     __device__ __forceinline__ float value(int row, int col, float sum) const {
-#if ADDENDS
-        sum = blend(alpha, sum, beta, kg::to_float(c[row * c_row + col * c_col]));
-#endif
-        return sum;
+        return ADDENDS == 0 || (ADDENDS == 3 && !c) ? sum : blend(alpha, sum, beta, kg::to_float(c[row * c_row + col * c_col]));
     }
 
-    // Two neighbours of a row, the first in an even column; their addends are read at once where ADDENDS is 2. Outside of
-    // the output others are read, without a branch, so that many reads are under way.
+    // Two neighbours of a row, the first in an even column. Outside of the output others are computed: without a branch
+    // many reads are under way.
     __device__ __forceinline__ Pair two(int row, int col, float x, float y) const {
-#if ADDENDS == 2
         struct alignas(2 * sizeof(ElementC)) Addends {
             ElementC at[2];
         };
-        const auto addends = *reinterpret_cast<const Addends*>(c + min(row, m - 1) * c_row + min(col, n - 2));
-        x = blend(alpha, x, beta, kg::to_float(addends.at[0]));
-        y = blend(alpha, y, beta, kg::to_float(addends.at[1]));
-#elif ADDENDS == 1
-        x = value(min(row, m - 1), min(col, n - 1), x);
-        y = value(min(row, m - 1), min(col + 1, n - 1), y);
-#endif
+        row = min(row, m - 1);
+        const auto place = reinterpret_cast<unsigned long long>(c) / sizeof(ElementC);
+        if (ADDENDS == 2 || (ADDENDS == 3 && c && c_col == 1 && n % 2 == 0 && (place | c_row) % 2 == 0)) {
+            const auto addends = *reinterpret_cast<const Addends*>(c + row * c_row + min(col, n - 2));
+            x = blend(alpha, x, beta, kg::to_float(addends.at[0]));
+            y = blend(alpha, y, beta, kg::to_float(addends.at[1]));
+        } else {
+            x = value(row, min(col, n - 1), x);
+            y = value(row, min(col + 1, n - 1), y);
+        }
         return {kg::from_float<T_out>(x), kg::from_float<T_out>(y)};
     }
 
@@ -140,8 +141,8 @@ __global__ void __launch_bounds__(N_THREADS, BLOCKS_PER_SM) product(
     const long long at0 = batch / inner / middle;
     const Matrices of = {a + at0 * a0 + at1 * a1 + at2 * a2, b + at0 * b0 + at1 * b1 + at2 * b2,
                          a_pitch, a_step, b_pitch, b_step, m, n, k};
-    const Epilogue epilogue = {c ? c + batch * c_batch : c,
-                               out + static_cast<long long>(batch) * m * n, c_row, c_col, m, n,
+    const Epilogue<3> epilogue = {c ? c + batch * c_batch : c,
+                                  out + static_cast<long long>(batch) * m * n, c_row, c_col, m, n,
                                alpha, beta};
     const int2 tile = tile_of(blockIdx.x, m, n);
     product_tile<A_ALONG_K, B_ALONG_K, BYTES>(of, tile.x, tile.y, epilogue);
@@ -170,7 +171,7 @@ extern "C" __global__ void small_product(const ElementA* __restrict__ a, const E
         sum += __shfl_xor_sync(0xffffffffu, sum, offset);
     }
     if (inside && thread % lanes == 0) {
-        const Epilogue epilogue = {c ? c + batch * c_batch : c, out, c_row, c_col, m, n, alpha, beta};
+        const Epilogue<3> epilogue = {c ? c + batch * c_batch : c, out, c_row, c_col, m, n, alpha, beta};
         out[element] = kg::from_float<T_out>(epilogue.value(row, col, sum));
     }
 }

@@ -3,8 +3,10 @@
 
 // Tiles of a product that TMA loads and, where rows of the output are whole pieces of 16 bytes, stores. The two blocks
 // of a cluster take neighbouring tiles: the factor that both need comes from each by half.
-constexpr int PAIR_M = CLUSTER == 2 && !SHARE_A ? 2 * TILE_M : TILE_M;
-constexpr int PAIR_N = CLUSTER == 2 && SHARE_A ? 2 * TILE_N : TILE_N;
+constexpr bool SHARE_A = CLUSTER == 2 && TILE_N == 64;
+constexpr bool SHARE_B = CLUSTER == 2 && !SHARE_A;
+constexpr int PAIR_M = SHARE_B ? 2 * TILE_M : TILE_M;
+constexpr int PAIR_N = SHARE_A ? 2 * TILE_N : TILE_N;
 
 struct Place {
     int row, column, batch, width;
@@ -27,8 +29,8 @@ struct Tiling {
             at = whole() + (at - whole()) / 2;
         }
         const int2 pair = tile_of<PAIR_M, PAIR_N>(at % per_matrix(), m, n);
-        place.row = pair.x + (PAIR_M > TILE_M ? rank * TILE_M : 0);
-        place.column += pair.y + (PAIR_N > TILE_N ? rank * TILE_N : 0);
+        place.row = pair.x + (SHARE_B ? rank * TILE_M : 0);
+        place.column += pair.y + (SHARE_A ? rank * TILE_N : 0);
         place.batch = at / per_matrix();
         return place;
     }
@@ -57,7 +59,7 @@ __device__ __forceinline__ void copy_boxes(unsigned short* to, const CUtensorMap
 template <class Finish>
 struct TileStore {
     Finish finish;
-    const CUtensorMap* map;
+    const CUtensorMap* map;  // null where rows are not whole pieces of 16 bytes
     T_out* out;
     unsigned char* buffers;
     Place place;
@@ -121,7 +123,7 @@ __device__ __forceinline__ void store_sums(const TileStore<Finish>& to, int row,
         }
         kg::fence_async_shared();
         __syncwarp();
-        if (!STORE_BOXES) {
+        if (!to.map) {
             to.write(buffer, first, column);
         } else if (lane == 0) {
             kg::tma_store(to.map, buffer, column, first, to.place.batch);
@@ -143,9 +145,8 @@ __device__ __forceinline__ void multiply_boxes(const CUtensorMap& map_a, const C
     auto input = [&](int at) {
         const Place place = tiling(at);
         return [&, place](int step, Stage& to, uint64_t* barrier) {
-            copy_boxes<A_ALONG_K, CLUSTER == 2 && SHARE_A>(to.a, &map_a, barrier, TILE_M, place.row, step * 64, place.batch);
-            copy_boxes<B_ALONG_K, CLUSTER == 2 && !SHARE_A>(to.b, &map_b, barrier, place.width, place.column, step * 64,
-                                                            place.batch);
+            copy_boxes<A_ALONG_K, SHARE_A>(to.a, &map_a, barrier, TILE_M, place.row, step * 64, place.batch);
+            copy_boxes<B_ALONG_K, SHARE_B>(to.b, &map_b, barrier, place.width, place.column, step * 64, place.batch);
         };
     };
     multiply_tiles<A_ALONG_K, B_ALONG_K>(tiling.whole() + 2 * tiling.n_halved, (k + DEPTH - 1) / DEPTH, input,

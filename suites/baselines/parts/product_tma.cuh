@@ -1,6 +1,6 @@
 #include "product_tiles.cuh"
 
-#if SPLIT
+#if DEEP > 1
 // A box that is read once: its lines leave the L2 cache before others.
 __device__ __forceinline__ void copy_once(unsigned short* to, const CUtensorMap* map, uint64_t* barrier, int c0, int c1) {
     constexpr uint64_t EVICT_FIRST = 0x12f0000000000000;
@@ -11,18 +11,18 @@ __device__ __forceinline__ void copy_once(unsigned short* to, const CUtensorMap*
 }
 
 // Few tiles: the blocks of a cluster take parts of k and add their sums up. The longer of m and n, along which the
-// factor `p` is read once, has tiles of 64; with LONG_N that is the second factor, and the tile is transposed.
+// factor `p` is read once; with `long_n` that is the second factor, and the tile is transposed.
 template <bool P_ALONG_K, bool Q_ALONG_K>
-__global__ void __launch_bounds__(TILE_THREADS, 1)
+__global__ void __launch_bounds__(TILE_THREADS, BLOCKS_PER_SM)
 product_of_parts(const __grid_constant__ CUtensorMap map_p, const __grid_constant__ CUtensorMap map_q,
-                 const ElementC* __restrict__ c, T_out* __restrict__ out, int m, int n, int k, long long c_row,
-                 long long c_col, float alpha, float beta) {
+                 const ElementC* __restrict__ c, T_out* __restrict__ out, int m, int n, int k, bool long_n,
+                 long long c_row, long long c_col, float alpha, float beta) {
     const int parts = kg::cluster_size();
     const int part = kg::cluster_rank();
-    const int tiles_q = ((LONG_N ? m : n) + TILE_N - 1) / TILE_N;
+    const int tiles_q = ((long_n ? m : n) + 63) / 64;
     const int tile = blockIdx.x / parts;
     const int p0 = tile / tiles_q * 64;
-    const int q0 = tile % tiles_q * TILE_N;
+    const int q0 = tile % tiles_q * 64;
     const int steps = (k + DEPTH - 1) / DEPTH;
     const int begin = steps * part / parts;
     auto input = [&](long long) {
@@ -34,14 +34,13 @@ product_of_parts(const __grid_constant__ CUtensorMap map_p, const __grid_constan
             }
 #pragma unroll 1
             for (int i = 0; i < DEPTH; i += 64) {
-                copy_boxes<Q_ALONG_K, false>(to.b + i * TILE_N, &map_q, barrier, TILE_N, q0, k0 + i, 0);
+                copy_boxes<Q_ALONG_K, false>(to.b + i * 64, &map_q, barrier, 64, q0, k0 + i, 0);
             }
         };
     };
     extern __shared__ __align__(1024) unsigned char dynamic[];
-    constexpr int PITCH = (LONG_N ? 64 : TILE_N) + 4;
-    auto* sums = reinterpret_cast<float*>(dynamic);  // where the stages were
-    auto place = [&](int p, int q) { return LONG_N ? q * PITCH + p : p * PITCH + q; };
+    auto* sums = reinterpret_cast<float*>(dynamic);  // where the stages were, as rows of the output
+    auto place = [&](int p, int q) { return long_n ? q * 68 + p : p * 68 + q; };
     auto output = [&](long long) {
         return [&](int p, int q, const float* sum) {
 #pragma unroll
@@ -55,23 +54,21 @@ product_of_parts(const __grid_constant__ CUtensorMap map_p, const __grid_constan
     kg::dependency_wait();  // for copies of the factors
     multiply_tiles<P_ALONG_K, Q_ALONG_K>(gridDim.x, steps * (part + 1) / parts - begin, input, output);
     kg::cluster_sync();
-    const Epilogue epilogue = {c, out, c_row, c_col, m, n, alpha, beta};
-    const int share = 64 * TILE_N / parts;
+    const Epilogue<3> epilogue = {c, out, c_row, c_col, m, n, alpha, beta};
+    const int share = 64 * 64 / parts;
     for (int i = part * share + threadIdx.x; i < (part + 1) * share; i += TILE_THREADS) {
-        const int p = LONG_N ? i % 64 : i / TILE_N;
-        const int q = LONG_N ? i / 64 : i % TILE_N;
         float each[8];
 #pragma unroll
         for (int j = 0; j < 8; ++j) {
-            each[j] = j < parts ? *kg::cluster_peer(&sums[place(p, q)], j) : 0.0f;
+            each[j] = j < parts ? *kg::cluster_peer(&sums[i / 64 * 68 + i % 64], j) : 0.0f;
         }
         float sum = each[0];
 #pragma unroll
         for (int j = 1; j < 8; ++j) {
             sum += each[j];
         }
-        const int row = LONG_N ? q0 + q : p0 + p;
-        const int col = LONG_N ? p0 + p : q0 + q;
+        const int row = (long_n ? q0 : p0) + i / 64;
+        const int col = (long_n ? p0 : q0) + i % 64;
         if (row < m && col < n) {
             out[static_cast<long long>(row) * n + col] = kg::from_float<T_out>(epilogue.value(row, col, sum));
         }
@@ -79,17 +76,17 @@ product_of_parts(const __grid_constant__ CUtensorMap map_p, const __grid_constan
     kg::cluster_sync();  // others may still read these sums
 }
 #else
-template <bool A_ALONG_K, bool B_ALONG_K>
+template <bool A_ALONG_K, bool B_ALONG_K, int ADDENDS>
 __global__ void __launch_bounds__(TILE_THREADS, BLOCKS_PER_SM)
 product_by_boxes(const __grid_constant__ CUtensorMap map_a, const __grid_constant__ CUtensorMap map_b,
                  const __grid_constant__ CUtensorMap map_out, const ElementC* __restrict__ c, T_out* __restrict__ out,
-                 int m, int n, int k, int n_batch, int n_halved, long long c_batch, long long c_row, long long c_col,
-                 float alpha, float beta) {
+                 int m, int n, int k, int n_batch, int n_halved, bool store_boxes, long long c_batch,
+                 long long c_row, long long c_col, float alpha, float beta) {
     kg::dependency_wait();  // for copies of the factors
     multiply_boxes<A_ALONG_K, B_ALONG_K>(map_a, map_b, k, Tiling{m, n, n_batch, n_halved}, [&](const Place& place) {
-        const Epilogue epilogue = {c ? c + place.batch * c_batch : c, out, c_row, c_col, m, n, alpha, beta};
+        const Epilogue<ADDENDS> epilogue = {c ? c + place.batch * c_batch : c, out, c_row, c_col, m, n, alpha, beta};
         auto finish = [=](int row, int col, float x, float y) { return epilogue.two(row, col, x, y); };
-        return TileStore<decltype(finish)>{finish, &map_out, out, tile_buffers(), place, m, n};
+        return TileStore<decltype(finish)>{finish, store_boxes ? &map_out : nullptr, out, tile_buffers(), place, m, n};
     });
 }
 #endif

@@ -4,7 +4,6 @@
 // of blocks that share a factor, take tile after tile. f16 or bf16.
 #ifndef CLUSTER
 #define CLUSTER 1  // blocks
-#define HALVES 0   // whether the last tiles are half as wide
 #define DEEP 1     // boxes of a stage along k
 #endif
 constexpr int DEPTH = 64 * DEEP;  // of a tile along k; 64 elements are a row of 128 bytes
@@ -12,6 +11,7 @@ constexpr int N_GROUPS = TILE_M / 64;
 constexpr int TILE_THREADS = 128 * (1 + N_GROUPS);
 // Two blocks where registers and shared memory are left: one stores while the other multiplies.
 constexpr int BLOCKS_PER_SM = N_GROUPS == 1 && TILE_N <= 128 ? 2 : 1;
+constexpr bool HALVES = CLUSTER == 2 && TILE_N == 256;  // whether the last tiles may be half as wide
 constexpr kg::mma TYPE = BF16 ? kg::mma::bf16 : kg::mma::f16;
 
 // Columns of 64 elements, 128-byte swizzled, below each other.
