@@ -32,21 +32,22 @@ struct Epilogue {
         return ADDENDS == 0 || (ADDENDS == 3 && !c) ? sum : blend(alpha, sum, beta, kg::to_float(c[row * c_row + col * c_col]));
     }
 
-    // Two neighbours of a row, the first in an even column. Outside of the output others are computed: without a branch
-    // many reads are under way.
+    // Two neighbours of a row, the first in an even column. Nothing but the read is conditional, so that many are under way.
     __device__ __forceinline__ Pair two(int row, int col, float x, float y) const {
         struct alignas(2 * sizeof(ElementC)) Addends {
             ElementC at[2];
         };
-        row = min(row, m - 1);
         const auto place = reinterpret_cast<unsigned long long>(c) / sizeof(ElementC);
         if (ADDENDS == 2 || (ADDENDS == 3 && c && c_col == 1 && n % 2 == 0 && (place | c_row) % 2 == 0)) {
-            const auto addends = *reinterpret_cast<const Addends*>(c + row * c_row + min(col, n - 2));
+            Addends addends = {};
+            if (row < m && col < n) {
+                addends = *reinterpret_cast<const Addends*>(c + row * c_row + col);
+            }
             x = blend(alpha, x, beta, kg::to_float(addends.at[0]));
             y = blend(alpha, y, beta, kg::to_float(addends.at[1]));
-        } else {
-            x = value(row, min(col, n - 1), x);
-            y = value(row, min(col + 1, n - 1), y);
+        } else if (ADDENDS > 0 && row < m) {
+            x = col < n ? value(row, col, x) : x;
+            y = col + 1 < n ? value(row, col + 1, y) : y;
         }
         return {kg::from_float<T_out>(x), kg::from_float<T_out>(y)};
     }

@@ -13,16 +13,16 @@ __device__ __forceinline__ void copy_once(unsigned short* to, const CUtensorMap*
 // Few tiles: the blocks of a cluster take parts of k and add their sums up. The longer of m and n, along which the
 // factor `p` is read once; with `long_n` that is the second factor, and the tile is transposed.
 template <bool P_ALONG_K, bool Q_ALONG_K>
-__global__ void __launch_bounds__(TILE_THREADS, BLOCKS_PER_SM)
+__global__ void __launch_bounds__(TILE_THREADS)
 product_of_parts(const __grid_constant__ CUtensorMap map_p, const __grid_constant__ CUtensorMap map_q,
                  const ElementC* __restrict__ c, T_out* __restrict__ out, int m, int n, int k, bool long_n,
                  long long c_row, long long c_col, float alpha, float beta) {
     const int parts = kg::cluster_size();
     const int part = kg::cluster_rank();
-    const int tiles_q = ((long_n ? m : n) + 63) / 64;
+    const int tiles_q = ((long_n ? m : n) + TILE_N - 1) / TILE_N;
     const int tile = blockIdx.x / parts;
     const int p0 = tile / tiles_q * 64;
-    const int q0 = tile % tiles_q * 64;
+    const int q0 = tile % tiles_q * TILE_N;
     const int steps = (k + DEPTH - 1) / DEPTH;
     const int begin = steps * part / parts;
     auto input = [&](long long) {
@@ -34,13 +34,15 @@ product_of_parts(const __grid_constant__ CUtensorMap map_p, const __grid_constan
             }
 #pragma unroll 1
             for (int i = 0; i < DEPTH; i += 64) {
-                copy_boxes<Q_ALONG_K, false>(to.b + i * 64, &map_q, barrier, 64, q0, k0 + i, 0);
+                copy_boxes<Q_ALONG_K, false>(to.b + i * TILE_N, &map_q, barrier, TILE_N, q0, k0 + i, 0);
             }
         };
     };
     extern __shared__ __align__(1024) unsigned char dynamic[];
     auto* sums = reinterpret_cast<float*>(dynamic);  // where the stages were, as rows of the output
-    auto place = [&](int p, int q) { return long_n ? q * 68 + p : p * 68 + q; };
+    const int width = long_n ? 64 : TILE_N;
+    const int pitch = width + 4;
+    auto place = [&](int p, int q) { return long_n ? q * pitch + p : p * pitch + q; };
     auto output = [&](long long) {
         return [&](int p, int q, const float* sum) {
 #pragma unroll
@@ -55,20 +57,22 @@ product_of_parts(const __grid_constant__ CUtensorMap map_p, const __grid_constan
     multiply_tiles<P_ALONG_K, Q_ALONG_K>(gridDim.x, steps * (part + 1) / parts - begin, input, output);
     kg::cluster_sync();
     const Epilogue<3> epilogue = {c, out, c_row, c_col, m, n, alpha, beta};
-    const int share = 64 * 64 / parts;
+    const int share = 64 * TILE_N / parts;
     for (int i = part * share + threadIdx.x; i < (part + 1) * share; i += TILE_THREADS) {
+        const int y = i / width;
+        const int x = i % width;
         float each[8];
 #pragma unroll
         for (int j = 0; j < 8; ++j) {
-            each[j] = j < parts ? *kg::cluster_peer(&sums[i / 64 * 68 + i % 64], j) : 0.0f;
+            each[j] = j < parts ? *kg::cluster_peer(&sums[y * pitch + x], j) : 0.0f;
         }
         float sum = each[0];
 #pragma unroll
         for (int j = 1; j < 8; ++j) {
             sum += each[j];
         }
-        const int row = (long_n ? q0 : p0) + i / 64;
-        const int col = (long_n ? p0 : q0) + i % 64;
+        const int row = (long_n ? q0 : p0) + y;
+        const int col = (long_n ? p0 : q0) + x;
         if (row < m && col < n) {
             out[static_cast<long long>(row) * n + col] = kg::from_float<T_out>(epilogue.value(row, col, sum));
         }

@@ -11,6 +11,7 @@ constexpr int N_GROUPS = TILE_M / 64;
 constexpr int TILE_THREADS = 128 * (1 + N_GROUPS);
 // Two blocks where registers and shared memory are left: one stores while the other multiplies.
 constexpr int BLOCKS_PER_SM = N_GROUPS == 1 && TILE_N <= 128 ? 2 : 1;
+constexpr int BEHIND = DEEP == 1 ? 1 : 0;  // steps until a stage is known to be read
 constexpr bool HALVES = CLUSTER == 2 && TILE_N == 256;  // whether the last tiles may be half as wide
 constexpr kg::mma TYPE = BF16 ? kg::mma::bf16 : kg::mma::f16;
 
@@ -76,7 +77,9 @@ __device__ __forceinline__ void multiply_tiles(long long n_tiles, int steps, Inp
         }
         const int group = threadIdx.x / 128 - 1;
         const auto first_a = kg::wgmma_descriptor<128>(&stages[0].a[group * 64 * 64], 64 * 128, 1024);
-        const auto first_b = kg::wgmma_descriptor<128>(stages[0].b, 64 * 128, 1024);
+        // Boxes of 32 columns have rows of 64 bytes.
+        constexpr int PITCH_B = !B_ALONG_K && TILE_N < 64 ? 64 : 128;
+        const auto first_b = kg::wgmma_descriptor<PITCH_B>(stages[0].b, 64 * PITCH_B, 8 * PITCH_B);
         auto release = [&](unsigned stage) {
             const int block = threadIdx.x % 128;
             if (block < CLUSTER) {
@@ -94,18 +97,20 @@ __device__ __forceinline__ void multiply_tiles(long long n_tiles, int steps, Inp
                 for (int k = 0; k < DEPTH; k += 16) {
                     kg::wgmma<TYPE, sizeof(sum) / 2, !A_ALONG_K, !B_ALONG_K>(
                         sum, kg::wgmma_advance(a, k / 64 * TILE_M * 128 + k % 64 * (A_ALONG_K ? 2 : 128)),
-                        kg::wgmma_advance(b, k / 64 * TILE_N * 128 + k % 64 * (B_ALONG_K ? 2 : 128)), step + k > 0);
+                        kg::wgmma_advance(b, k / 64 * TILE_N * 128 + k % 64 * (B_ALONG_K ? 2 : PITCH_B)), step + k > 0);
                 }
                 kg::wgmma_commit();
-                // The products of the step before are made: its stage can be filled again.
-                kg::wgmma_wait<1>();
-                if (step > 0) {
-                    release((turn - 1) % STAGES);
+                // The products of the step before, or of a deep stage, are made: it can be filled again.
+                kg::wgmma_wait<BEHIND>();
+                if (step >= BEHIND) {
+                    release((turn - BEHIND) % STAGES);
                 }
             }
             kg::wgmma_wait<0>();
             kg::wgmma_hold(sum);
-            release((turn - 1) % STAGES);
+            if (BEHIND > 0) {
+                release((turn - BEHIND) % STAGES);
+            }
         };
         const int row = group * 64 + threadIdx.x / 32 % 4 * 16 + threadIdx.x % 32 / 4;
         for (long long tile = first; tile < n_tiles; tile += gridDim.x / CLUSTER) {
