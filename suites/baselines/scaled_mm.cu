@@ -9,23 +9,23 @@ bias_each = 0
 if has(bias):
     bias_each = bias.stride[0]
 if define("TENSOR_CORES", cc == 90 and m * n > 64 and k > 0):
-    tile_m, tile_n = 128, 256 if n > 128 else 128
-    if cdiv(m, tile_m) * cdiv(n, tile_n) < sm_count:
-        tile_m, tile_n = 64, 64
+    n_batch, can_split = 1, False
+    #include "product_tiles.plan"
     define("TILE_M", tile_m)
     define("TILE_N", tile_n)
-    stages = define("STAGES", (98304 if tile_m == 64 else 196608) // (128 * (tile_m + tile_n)))
     pitch = align_up(k, 8)
     a, b = scratch(2 * m * pitch), scratch(2 * n * pitch)
     launch("widen<T_self>", grid=min(cdiv(m, 8), 16 * sm_count), block=256,
            args=[self, a, m, k, self.stride[0], self.stride[1], pitch])
     launch("widen<T_mat2>", grid=min(cdiv(n, 8), 16 * sm_count), block=256,
            args=[mat2, b, n, k, mat2.stride[1], mat2.stride[0], pitch])
-    map_a = tensor_map(a, dtype="f16", shape=[m, k], strides=[pitch, 1], box=[tile_m, 64], swizzle=128, l2=256)
-    map_b = tensor_map(b, dtype="f16", shape=[n, k], strides=[pitch, 1], box=[tile_n, 64], swizzle=128, l2=256)
-    launch("scaled_mm_by_boxes", grid=min(cdiv(m, tile_m) * cdiv(n, tile_n), sm_count * (2 if tile_m == 64 else 1)),
-           block=128 + 2 * tile_m, smem=stages * (tile_m + tile_n) * 128,
-           args=[map_a, map_b, scale_a, scale_b, bias, out, m, n, k, a_each, b_each, bias_each])
+    map_a = tensor_map(a, dtype="f16", shape=[1, m, k], strides=[m * pitch, pitch, 1], box=[1, 64, 64], swizzle=128, l2=256)
+    map_b = tensor_map(b, dtype="f16", shape=[1, n, k], strides=[n * pitch, pitch, 1], box=[1, 64, 64], swizzle=128, l2=256)
+    boxes = n % 8 == 0 and out.itemsize == 2
+    map_out = tensor_map(out, shape=[1, m, n], strides=[m * n, n, 1], box=[1, 16, 64], swizzle=128) if boxes else map_a
+    launch("scaled_mm_by_boxes", grid=grid, block=128 + 2 * tile_m, cluster=(cluster, 1, 1), pdl=True,
+           smem=stages * (tile_m + tile_n) * 128 + tile_m * 256,
+           args=[map_a, map_b, map_out, scale_a, scale_b, bias, out, m, n, k, n_halved, boxes, a_each, b_each, bias_each])
 else:
     launch("scaled_mm", grid=cdiv(out.numel, 256), block=256,
            args=[self, mat2, scale_a, scale_b, bias, out, out.numel, n, k, self.stride[0],
@@ -48,8 +48,7 @@ struct Scales {
 
 #if TENSOR_CORES
 #define BF16 0
-#include "tiles_tma.cuh"
-#include "tile_of.cuh"
+#include "product_tiles.cuh"
 
 // Rows of f16, a warp each.
 template <class T>
@@ -85,48 +84,37 @@ __global__ void __launch_bounds__(256) widen(const T* __restrict__ from, __half*
 
 extern "C" __global__ void __launch_bounds__(TILE_THREADS, BLOCKS_PER_SM)
 scaled_mm_by_boxes(const __grid_constant__ CUtensorMap map_a, const __grid_constant__ CUtensorMap map_b,
-                   const float* __restrict__ scale_a, const float* __restrict__ scale_b, const T_bias* __restrict__ bias,
-                   T_out* __restrict__ out, int m, int n, int k, long long a_each, long long b_each,
-                   long long bias_each) {
+                   const __grid_constant__ CUtensorMap map_out, const float* __restrict__ scale_a,
+                   const float* __restrict__ scale_b, const T_bias* __restrict__ bias, T_out* __restrict__ out, int m,
+                   int n, int k, int n_halved, bool store_boxes, long long a_each, long long b_each, long long bias_each) {
     struct alignas(2 * sizeof(T_out)) Pair {
         T_out x, y;
     };
     const Scales scales = {scale_a, scale_b, bias, a_each, b_each, bias_each};
-    auto input = [&](long long at) {
-        const int2 tile = tile_of(at, m, n);
-        return [&, tile](int step, Stage& to, uint64_t* barrier) {
-            kg::tma_load(to.a, &map_a, barrier, step * DEPTH, tile.x);
-            kg::tma_load(to.b, &map_b, barrier, step * DEPTH, tile.y);
-        };
-    };
-    auto output = [&](long long at) {
-        const int2 tile = tile_of(at, m, n);
-        return [=](int row, int column, const float* sums) {
-            row += tile.x;
-            column += tile.y + threadIdx.x % 4 * 2;
-            T_out* to = out + static_cast<long long>(row) * n;
+    kg::dependency_wait();
+    multiply_boxes<true, true>(map_a, map_b, k, Tiling{m, n, 1, n_halved}, [&](const Place& place) {
+        if constexpr (sizeof(T_out) == 2) {
+            // Outside of the output others are computed.
+            auto finish = [=](int row, int col, float x, float y) {
+                row = min(row, m - 1);
+                return Pair{scales(x, row, min(col, n - 1)), scales(y, row, min(col + 1, n - 1))};
+            };
+            return TileStore<decltype(finish)>{finish, store_boxes ? &map_out : nullptr, out, tile_buffers(), place, m, n};
+        } else {
+            return [=](int row, int column, const float* sums) {
+                row += place.row;
+                column += place.column + threadIdx.x % 4 * 2;
+                T_out* to = out + static_cast<long long>(row) * n + column;
 #pragma unroll
-            for (int j = 0; j < 16; j += 4, column += 8) {
-                if (row >= m || column >= n) {
-                    continue;
+                for (int j = 0; j < 16; ++j) {
+                    const int x = j / 4 * 8 + j % 4;
+                    if (j % 4 < 2 && row < m && column + x < n && column + x < place.column + place.width) {
+                        to[x] = scales(sums[j], row, column + x);
+                    }
                 }
-                const T_out x = scales(sums[j], row, column);
-                if (column + 1 == n) {
-                    to[column] = x;
-                    continue;
-                }
-                const T_out y = scales(sums[j + 1], row, column + 1);
-                if (n % 2 == 0) {
-                    *reinterpret_cast<Pair*>(to + column) = {x, y};
-                } else {
-                    to[column] = x;
-                    to[column + 1] = y;
-                }
-            }
-        };
-    };
-    const long long tiles = static_cast<long long>((m + TILE_M - 1) / TILE_M) * ((n + TILE_N - 1) / TILE_N);
-    multiply_tiles<true, true>(tiles, (k + DEPTH - 1) / DEPTH, input, output);
+            };
+        }
+    });
 }
 #else
 extern "C" __global__ void scaled_mm(

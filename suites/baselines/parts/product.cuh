@@ -6,8 +6,6 @@ struct Matrices {
     int m, n, k;
 };
 
-#include "tile_of.cuh"
-
 __device__ __forceinline__ float blend(float alpha, float product, float beta, float addend) {
     // A factor of 0 leaves its part out, NaN included.
     float value = alpha == 0.0f ? 0.0f : alpha * product;
@@ -21,6 +19,8 @@ struct alignas(2 * sizeof(T_out)) Pair {
     T_out x, y;
 };
 
+// ADDENDS: none, those of two neighbours read one by one (1) or at once (2), or what is found (3).
+template <int ADDENDS>
 struct Epilogue {
     const ElementC* c;
     T_out* out;
@@ -29,45 +29,47 @@ struct Epilogue {
     float alpha, beta;
 
     __device__ __forceinline__ float value(int row, int col, float sum) const {
-        if (!c) {
-            return sum;
-        }
-        const float addend = beta == 0.0f ? 0.0f : kg::to_float(c[row * c_row + col * c_col]);
-        return blend(alpha, sum, beta, addend);
+        return ADDENDS == 0 || (ADDENDS == 3 && !c) ? sum : blend(alpha, sum, beta, kg::to_float(c[row * c_row + col * c_col]));
     }
 
-    // Two neighbours of a row, the first in an even column; their addends are read at once where that is aligned.
-    __device__ __forceinline__ float2 values(int row, int col, float x, float y) const {
+    // Two neighbours of a row, the first in an even column. Nothing but the read is conditional, so that many are under way.
+    __device__ __forceinline__ Pair two(int row, int col, float x, float y) const {
         struct alignas(2 * sizeof(ElementC)) Addends {
             ElementC at[2];
         };
         const auto place = reinterpret_cast<unsigned long long>(c) / sizeof(ElementC);
-        if (c && beta != 0.0f && c_col == 1 && (place | c_row) % 2 == 0) {
-            const auto addends = *reinterpret_cast<const Addends*>(c + row * c_row + col);
-            return {blend(alpha, x, beta, kg::to_float(addends.at[0])),
-                    blend(alpha, y, beta, kg::to_float(addends.at[1]))};
+        if (ADDENDS == 2 || (ADDENDS == 3 && c && c_col == 1 && n % 2 == 0 && (place | c_row) % 2 == 0)) {
+            Addends addends = {};
+            if (row < m && col < n) {
+                addends = *reinterpret_cast<const Addends*>(c + row * c_row + col);
+            }
+            x = blend(alpha, x, beta, kg::to_float(addends.at[0]));
+            y = blend(alpha, y, beta, kg::to_float(addends.at[1]));
+        } else if (ADDENDS > 0 && row < m) {
+            x = col < n ? value(row, col, x) : x;
+            y = col + 1 < n ? value(row, col + 1, y) : y;
         }
-        return {value(row, col, x), value(row, col + 1, y)};
+        return {kg::from_float<T_out>(x), kg::from_float<T_out>(y)};
     }
 
-    // Two neighbours of a row, in one store where that is aligned.
+    // The same in one store where that is aligned.
     __device__ __forceinline__ void pair(int row, int col, float x, float y) const {
         if (row >= m || col >= n) {
             return;
         }
         T_out* to = out + static_cast<long long>(row) * n + col;
+        const Pair both = two(row, col, x, y);
         if (n % 2 == 0) {
-            const float2 both = values(row, col, x, y);
-            *reinterpret_cast<Pair*>(to) = {kg::from_float<T_out>(both.x), kg::from_float<T_out>(both.y)};
+            *reinterpret_cast<Pair*>(to) = both;
             return;
         }
-        to[0] = kg::from_float<T_out>(value(row, col, x));
+        to[0] = both.x;
         if (col + 1 < n) {
-            to[1] = kg::from_float<T_out>(value(row, col + 1, y));
+            to[1] = both.y;
         }
     }
 
-#if TENSOR_CORES
+#if TENSOR_CORES == 1
     // 32 columns of eight rows, of which tensor cores leave two columns of every eight to a lane, four sums apart.
     // They pass through shared memory, a tile of each warp, so that it stores whole pieces of rows: `row` is that of
     // the lane.
@@ -80,12 +82,7 @@ struct Epilogue {
 #pragma unroll
         for (int j = 0; j < 4; ++j) {
             const int col = column + j * 8 + x;
-            float2 both = {sums[j * 4], sums[j * 4 + 1]};
-            if (c && row < m && col < n) {
-                both = col + 1 < n ? values(row, col, both.x, both.y) : float2{value(row, col, both.x), 0.0f};
-            }
-            *reinterpret_cast<Pair*>(&tile[lane / 4][j * 8 + x]) = {kg::from_float<T_out>(both.x),
-                                                                    kg::from_float<T_out>(both.y)};
+            *reinterpret_cast<Pair*>(&tile[lane / 4][j * 8 + x]) = two(row, col, sums[j * 4], sums[j * 4 + 1]);
         }
         __syncwarp();
         const int first = row - lane / 4;
@@ -121,6 +118,7 @@ struct Epilogue {
 #if TENSOR_CORES == 2
 #include "product_tma.cuh"
 #else
+#include "tile_of.cuh"
 #if TENSOR_CORES == 1
 #include "product_mma.cuh"
 #else
@@ -144,8 +142,8 @@ __global__ void __launch_bounds__(N_THREADS, BLOCKS_PER_SM) product(
     const long long at0 = batch / inner / middle;
     const Matrices of = {a + at0 * a0 + at1 * a1 + at2 * a2, b + at0 * b0 + at1 * b1 + at2 * b2,
                          a_pitch, a_step, b_pitch, b_step, m, n, k};
-    const Epilogue epilogue = {c ? c + batch * c_batch : c,
-                               out + static_cast<long long>(batch) * m * n, c_row, c_col, m, n,
+    const Epilogue<3> epilogue = {c ? c + batch * c_batch : c,
+                                  out + static_cast<long long>(batch) * m * n, c_row, c_col, m, n,
                                alpha, beta};
     const int2 tile = tile_of(blockIdx.x, m, n);
     product_tile<A_ALONG_K, B_ALONG_K, BYTES>(of, tile.x, tile.y, epilogue);
@@ -174,7 +172,7 @@ extern "C" __global__ void small_product(const ElementA* __restrict__ a, const E
         sum += __shfl_xor_sync(0xffffffffu, sum, offset);
     }
     if (inside && thread % lanes == 0) {
-        const Epilogue epilogue = {c ? c + batch * c_batch : c, out, c_row, c_col, m, n, alpha, beta};
+        const Epilogue<3> epilogue = {c ? c + batch * c_batch : c, out, c_row, c_col, m, n, alpha, beta};
         out[element] = kg::from_float<T_out>(epilogue.value(row, col, sum));
     }
 }

@@ -50,7 +50,7 @@ struct Loader {
 
 template <bool A_ALONG_K, bool B_ALONG_K, int BYTES>
 __device__ __forceinline__ void product_tile(const Matrices& of, int row0, int col0,
-                                             const Epilogue& epilogue) {
+                                             const Epilogue<3>& epilogue) {
     // Each thread's piece is made of four corners, so that its reads are 16 bytes and a warp's
     // reads touch all banks. The padding keeps transposing stores apart.
     __shared__ __align__(16) float tile_a[2][DEPTH][TILE_M + 4];

@@ -56,7 +56,7 @@ __device__ __forceinline__ unsigned chunk_at(unsigned tile, int x, int k) {
 
 template <bool A_ALONG_K, bool B_ALONG_K, int BYTES>
 __device__ __forceinline__ void product_tile(const Matrices& of, int row0, int col0,
-                                             const Epilogue& epilogue) {
+                                             const Epilogue<3>& epilogue) {
     const unsigned base = stages_base();
     auto fetch = [&](int step) {
         fetch_step<A_ALONG_K, B_ALONG_K, BYTES>(of, base, row0, col0, step);
@@ -118,7 +118,7 @@ __device__ __forceinline__ void product_tile(const Matrices& of, int row0, int c
     // The stages are not needed any more.
     __syncthreads();
     extern __shared__ __align__(1024) unsigned char stages[];
-    auto& space = reinterpret_cast<Epilogue::Tile*>(stages)[warp];
+    auto& space = reinterpret_cast<Epilogue<3>::Tile*>(stages)[warp];
 #pragma unroll
     for (int i = 0; i < PIECES_M; ++i) {
         const int to_row = row0 + warp_m + i * 16 + lane / 4;

@@ -23,6 +23,46 @@ struct Normal {
     }
 };
 
+// A row in packs that begin at multiples of their size. With RAGGED there are elements before and behind them, of which
+// a thread has one at most.
+struct Row {
+    const T_self* x;
+    T_out* out;
+    const InPack* in;
+    OutPack* to;
+    int n_packs;
+    bool has_single;
+    float single = -INFINITY;
+
+    __device__ Row(const T_self* from, T_out* into, long long row, int len) : x(from + row * len), out(into + row * len) {
+        const int head = RAGGED ? -row * len & (VEC - 1) : 0;
+        in = reinterpret_cast<const InPack*>(x + head);
+        to = reinterpret_cast<OutPack*>(out + head);
+        n_packs = (len - head) / VEC;
+        const int thread = threadIdx.x;
+        const int at = thread < head ? thread : thread + n_packs * VEC;
+        x += at;
+        out += at;
+        has_single = RAGGED && at < len;
+        if (has_single) {
+            single = kg::to_float(*x);
+        }
+    }
+    __device__ void store(int i, const InPack& pack, const Normal& normal) const {
+        OutPack result;
+#pragma unroll
+        for (int j = 0; j < VEC; ++j) {
+            result.at[j] = kg::from_float<T_out>(normal(kg::to_float(pack.at[j])));
+        }
+        to[i] = result;
+    }
+    __device__ void store_single(const Normal& normal) const {
+        if (has_single) {
+            *out = kg::from_float<T_out>(normal(single));
+        }
+    }
+};
+
 struct Max {
     static __device__ float start() { return -INFINITY; }
     // Drops NaN, which comes back through the sum.
@@ -59,101 +99,76 @@ __device__ float row_reduce(float value, Op op) {
 
 extern "C" __global__ void __launch_bounds__(1024)
 softmax_rows(const T_self* __restrict__ x, T_out* __restrict__ out, long long rows, int len) {
-    const long long row = static_cast<long long>(blockIdx.x) * blockDim.y + threadIdx.y;
-    if (row >= rows) {
+    const long long at = static_cast<long long>(blockIdx.x) * blockDim.y + threadIdx.y;
+    if (at >= rows) {
         return;  // All 32 lanes of the row leave; with a block per row this never happens.
     }
-    const InPack* in = reinterpret_cast<const InPack*>(x + row * len);
-    OutPack* to = reinterpret_cast<OutPack*>(out + row * len);
-    const int n_packs = len / VEC;
-
+    const Row row(x, out, at, len);
     InPack packs[PACKS];
 #pragma unroll
     for (int p = 0; p < PACKS; ++p) {
         const int i = p * blockDim.x + threadIdx.x;
-        if (i < n_packs) {
-            packs[p] = in[i];
+        if (i < row.n_packs) {
+            packs[p] = row.in[i];
         }
     }
-    float values[PACKS * VEC];
-    float largest = -INFINITY;
+    float largest = row.single;
 #pragma unroll
     for (int p = 0; p < PACKS; ++p) {
-        if (p * blockDim.x + threadIdx.x < n_packs) {
+        if (p * blockDim.x + threadIdx.x < row.n_packs) {
 #pragma unroll
             for (int j = 0; j < VEC; ++j) {
-                values[p * VEC + j] = kg::to_float(packs[p].at[j]);
-                largest = fmaxf(largest, values[p * VEC + j]);
+                largest = fmaxf(largest, kg::to_float(packs[p].at[j]));
             }
         }
     }
     largest = row_reduce(largest, Max());
-
-    float sum = 0.0f;
+    float sum = RAGGED ? expf(row.single - largest) : 0.0f;
 #pragma unroll
     for (int p = 0; p < PACKS; ++p) {
-        if (p * blockDim.x + threadIdx.x < n_packs) {
+        if (p * blockDim.x + threadIdx.x < row.n_packs) {
 #pragma unroll
             for (int j = 0; j < VEC; ++j) {
-                const float power = expf(values[p * VEC + j] - largest);
-                sum += power;
-                values[p * VEC + j] = LOG ? values[p * VEC + j] - largest : power;
+                sum += expf(kg::to_float(packs[p].at[j]) - largest);
             }
         }
     }
-    sum = row_reduce(sum, Sum());
-    const float scale = LOG ? logf(sum) : 1.0f / sum;
-
+    const Normal normal(largest, row_reduce(sum, Sum()));
 #pragma unroll
     for (int p = 0; p < PACKS; ++p) {
         const int i = p * blockDim.x + threadIdx.x;
-        if (i < n_packs) {
-            OutPack pack;
-#pragma unroll
-            for (int j = 0; j < VEC; ++j) {
-                const float value = values[p * VEC + j];
-                pack.at[j] = kg::from_float<T_out>(LOG ? value - scale : value * scale);
-            }
-            to[i] = pack;
+        if (i < row.n_packs) {
+            row.store(i, packs[p], normal);
         }
     }
+    row.store_single(normal);
 }
 
 extern "C" __global__ void __launch_bounds__(1024)
 softmax_long_rows(const T_self* __restrict__ x, T_out* __restrict__ out, long long rows, int len) {
-    const InPack* in = reinterpret_cast<const InPack*>(x + blockIdx.x * static_cast<long long>(len));
-    OutPack* to = reinterpret_cast<OutPack*>(out + blockIdx.x * static_cast<long long>(len));
-    const int n_packs = len / VEC;
-
-    float largest = -INFINITY;
-    for (int i = threadIdx.x; i < n_packs; i += blockDim.x) {
-        const InPack pack = in[i];
+    const Row row(x, out, blockIdx.x, len);
+    float largest = row.single;
+    for (int i = threadIdx.x; i < row.n_packs; i += blockDim.x) {
+        const InPack pack = row.in[i];
 #pragma unroll
         for (int j = 0; j < VEC; ++j) {
             largest = fmaxf(largest, kg::to_float(pack.at[j]));
         }
     }
     largest = row_reduce(largest, Max());
-
-    float sum = 0.0f;
-    for (int i = threadIdx.x; i < n_packs; i += blockDim.x) {
-        const InPack pack = in[i];
+    float sum = RAGGED ? expf(row.single - largest) : 0.0f;
+    for (int i = threadIdx.x; i < row.n_packs; i += blockDim.x) {
+        const InPack pack = row.in[i];
 #pragma unroll
         for (int j = 0; j < VEC; ++j) {
             sum += expf(kg::to_float(pack.at[j]) - largest);
         }
     }
     const Normal normal(largest, row_reduce(sum, Sum()));
-
-    for (int i = threadIdx.x; i < n_packs; i += blockDim.x) {
-        const InPack pack = in[i];
-        OutPack scaled;
-#pragma unroll
-        for (int j = 0; j < VEC; ++j) {
-            scaled.at[j] = kg::from_float<T_out>(normal(kg::to_float(pack.at[j])));
-        }
-        to[i] = scaled;
+    for (int i = threadIdx.x; i < row.n_packs; i += blockDim.x) {
+        row.store(i, row.in[i], normal);
     }
+    row.store_single(normal);
 }
 
 // What `fold_rows` found of a row's chunks; blockIdx.y counts them.
