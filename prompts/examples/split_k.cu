@@ -52,14 +52,21 @@ partial_sums(const T_self* __restrict__ a, const T_weight* __restrict__ b, float
   const int begin = blockIdx.y * depth, end = min(k, begin + depth);
   const uint4 none = {0, 0, 0, 0};
   float sum[4] = {};
-#pragma unroll 8                                // 8 loads of the weight under way per thread
-  for (int l = begin + own; l < begin + depth; l += 32) {
-    const bool inside = l < end;                // all threads of a warp take part in every `mma`
-    const uint4 w = inside && column < n ? __ldcs(reinterpret_cast<const uint4*>(b + column * b_row + l)) : none;
-    const uint4 x = inside && row < m ? *reinterpret_cast<const uint4*>(a + row * a_row + l) : none;
-    const uint4 y = inside && row + 8 < m ? *reinterpret_cast<const uint4*>(a + (row + 8) * a_row + l) : none;
-    mma(sum, x.x, y.x, x.y, y.y, w.x, w.y);
-    mma(sum, x.z, y.z, x.w, y.w, w.z, w.w);
+  for (int l = begin + own; l < begin + depth; l += 8 * 32) {
+    uint4 w[8];                                 // 8 loads of the weight under way per thread
+#pragma unroll
+    for (int i = 0; i < 8; ++i) {
+      const int at = l + i * 32;
+      w[i] = at < end && column < n ? __ldcs(reinterpret_cast<const uint4*>(b + column * b_row + at)) : none;
+    }
+#pragma unroll
+    for (int i = 0; i < 8; ++i) {               // all threads of a warp take part in every `mma`
+      const int at = l + i * 32;
+      const uint4 x = at < end && row < m ? *reinterpret_cast<const uint4*>(a + row * a_row + at) : none;
+      const uint4 y = at < end && row + 8 < m ? *reinterpret_cast<const uint4*>(a + (row + 8) * a_row + at) : none;
+      mma(sum, x.x, y.x, x.y, y.y, w[i].x, w[i].y);
+      mma(sum, x.z, y.z, x.w, y.w, w[i].z, w[i].w);
+    }
   }
   sums += static_cast<long long>(blockIdx.y) * m * n;
 #pragma unroll

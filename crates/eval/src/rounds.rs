@@ -1,6 +1,6 @@
 //! Rounds of further cases on the emulator, for as long as they reach more of the kernel.
 
-use std::collections::BTreeSet;
+use std::{cmp::Reverse, collections::BTreeSet};
 
 use kgen_device::Device as _;
 use kgen_kernel::plan::type_macros;
@@ -187,7 +187,7 @@ impl Rounds<'_, '_, '_, '_> {
             found.push((n_new, operations, Further { case, sm_count: Some(FEW_SMS) }));
         }
         // The largest come first: small ones have few tiles on any device.
-        found.sort_by(|a, b| (b.0, b.1).cmp(&(a.0, a.1)));
+        found.sort_by_key(|(n_new, operations, _)| Reverse((*n_new, *operations)));
         found.truncate(MAX_ON_FEW_SMS);
         Ok(found.into_iter().map(|(.., further)| further).collect())
     }

@@ -20,7 +20,7 @@ use crate::{
     limits::{check_limits, launch_error},
 };
 
-/// Dynamic shared memory that needs no opting in, in bytes.
+/// Shared memory, static and dynamic, that needs no opting in, in bytes.
 const SMEM_DEFAULT: u32 = 48 << 10;
 
 /// Lines of memory behind every argument. The driver reads as many bytes as the compiled kernel
@@ -72,8 +72,12 @@ impl Module {
             CUresult::CUDA_ERROR_NOT_FOUND => no_such(),
             _ => LaunchError::Machine(machine("find a kernel", error)),
         })?;
-        let mut smem_max = SMEM_DEFAULT;
-        if smem > SMEM_DEFAULT {
+        let which = CUfunction_attribute::CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES;
+        // SAFETY: the function belongs to a loaded module.
+        let own = unsafe { result::function::get_function_attribute(raw, which) };
+        let own = own.map_err(|error| LaunchError::Machine(machine("ask a kernel", error)))?;
+        let mut smem_max = SMEM_DEFAULT.saturating_sub(u32::try_from(own).unwrap_or(0));
+        if smem > smem_max {
             let asked = i32::try_from(smem).unwrap_or(i32::MAX);
             let which = CUfunction_attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
             // SAFETY: the function belongs to a loaded module.

@@ -158,10 +158,17 @@ impl Evaluator<'_> {
             BufferRef::Input(_) | BufferRef::Output(_) => self.env.storage[&place.buffer],
         };
         let size = u64::from(map.data_type.bytes());
-        let strides = std::iter::once(&size).chain(&map.strides);
+        // Of interleaved channels the innermost dimension counts slices.
+        let pitch = match map.interleave {
+            Interleave::None => size,
+            Interleave::B16 => 16,
+            Interleave::B32 => 32,
+        };
+        let strides = std::iter::once(&pitch).chain(&map.strides);
         let last = map.dims.iter().zip(strides).try_fold(map.address, |at, (extent, stride)| {
             (extent - 1).checked_mul(*stride)?.checked_add(at)
         });
+        let size = size.max(pitch);
         let end = last.and_then(|last| last.checked_add(size)).unwrap_or(u64::MAX);
         if end <= bytes {
             return Ok(());
