@@ -100,6 +100,19 @@ def _toolkit_folders():
     return [home for home in homes if home] + ["/usr/local/cuda"]
 
 
+def _cutlass_folders():
+    """Returns the folder of CUTLASS's headers, where the source includes any."""
+    if not re.search(r'^\s*#\s*include\s*[<"](cute|cutlass)/', SOURCE, re.MULTILINE):
+        return []
+    spec = importlib.util.find_spec("cutlass_library")
+    roots = [root + "/source" for root in spec.submodule_search_locations] if spec else []
+    for root in [os.environ.get("CUTLASS_PATH", "")] + roots:
+        if os.path.isfile(root + "/include/cute/tensor.hpp"):
+            return [root + "/include"]
+    raise CompileError("the kernel includes headers of CUTLASS: pip install --no-deps "
+                       "nvidia-cutlass==4.2.0.0, or set CUTLASS_PATH")
+
+
 def _version_first(path):
     """Sorts libraries of PyTorch's own CUDA version before others."""
     try:
@@ -124,7 +137,7 @@ class Nvrtc:
             for builtins in glob.glob(os.path.dirname(path) + "/libnvrtc-builtins.so*"):
                 ctypes.CDLL(builtins)
         self._lib = self._open(found)
-        self.include_dirs = self._headers(found)
+        self.include_dirs = _cutlass_folders() + self._headers(found)
 
     @staticmethod
     def _open(found):
