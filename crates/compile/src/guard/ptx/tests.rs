@@ -250,7 +250,7 @@ fn constants_that_nobody_uses_and_labels_of_asm_blocks_are_no_state() {
     let constants: String =
         (0..900).map(|index| format!("inline constexpr int v{index} = {index};\n")).collect();
     let source = format!(
-        "{constants}#include <kg/hopper.cuh>\nKG_FN void wait(uint64_t* bar, uint32_t parity) {{\n\
+        "{constants}#include <kg/hopper.cuh>\n__device__ __forceinline__ void wait(uint64_t* bar, uint32_t parity) {{\n\
          asm volatile(\"{{ .reg .pred P1; LAB_WAIT: mbarrier.try_wait.parity.shared::cta.b64 P1, [%0], %1;\"\n\
          \"@P1 bra DONE; bra LAB_WAIT; DONE: }}\" :: \"r\"(kg::smem_address(bar)), \"r\"(parity)); }}\n\
          extern \"C\" __global__ void k(const __grid_constant__ CUtensorMap m, float* x) {{\n\
