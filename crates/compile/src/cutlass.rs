@@ -1,4 +1,4 @@
-//! What kgen knows of the headers of CUTLASS and `CuTe`.
+//! The headers of CUTLASS and `CuTe`: which there are, and which NVRTC reads them.
 
 use super::{Error, prelude};
 

@@ -10,7 +10,7 @@ pub(super) struct Wheel {
 
 /// Wheels that are installed together.
 pub(super) struct Release {
-    /// What they are, for people.
+    /// Their name in messages.
     pub(super) name: &'static str,
     /// Their folder in the cache.
     pub(super) folder: &'static str,

@@ -81,3 +81,19 @@ fn seconds(seconds: f64) -> Duration {
     const YEAR_S: f64 = 365.0 * 24.0 * 3600.0;
     Duration::from_secs_f64(if seconds.is_finite() { seconds.clamp(0.001, YEAR_S) } else { YEAR_S })
 }
+
+#[cfg(test)]
+mod tests {
+    use kgen_record::{Implementation, testing};
+
+    use super::*;
+
+    #[test]
+    fn compilations_with_headers_of_cutlass_may_take_longer() {
+        let plain = testing::request("relu", Implementation::kernel(String::new()), Vec::new());
+        let long = EvalRequest { cutlass: true, ..plain.clone() };
+        let [plain, long] = [&plain, &long].map(Deadlines::of);
+        assert_eq!(long.compile, plain.compile * 3);
+        assert_eq!(long.after(Stage::Plan, false), plain.after(Stage::Plan, false));
+    }
+}
