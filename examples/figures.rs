@@ -156,6 +156,7 @@ fn request(suite: &Suite, target: &Target, sample: u32) -> Result<EvalRequest> {
         screen: true,
         precision: kgen_record::Precision::Strict,
         libraries: false,
+        cutlass: false,
         emulation: Emulation::default(),
         limits: Limits::default(),
         timing: None,
@@ -259,6 +260,7 @@ fn plan(ops: Vec<RunOp>, target: Target, n_ops: usize) -> RunSpec {
         screen: true,
         precision: kgen_record::Precision::Strict,
         libraries: false,
+        cutlass: false,
         emulation: Emulation::default(),
         profile: false,
         feedback: kgen_record::FeedbackSet::ALL,
@@ -290,6 +292,7 @@ fn inputs(settings: &Settings, target: &Target) -> Result<SuiteInputs> {
         max_variants: settings.limits.max_variants,
         precision: kgen_record::Precision::Strict,
         libraries: false,
+        cutlass: false,
         feedback: settings.feedback.kinds,
         prompt_tokens: settings.feedback.prompt_tokens,
     })

@@ -196,6 +196,7 @@ fn request(suites: &[Suite; 2], target: &Target, number: u32, all: bool) -> Resu
         screen: true,
         precision: Precision::Strict,
         libraries: false,
+        cutlass: false,
         emulation: Emulation::default(),
         limits: Limits::default(),
         timing: Some(TimingRequest {

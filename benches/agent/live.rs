@@ -154,6 +154,7 @@ pub(crate) fn plan(sizes: &Sizes, ops: Vec<RunOp>, max_attempts: u32) -> RunSpec
         screen: true,
         precision: Default::default(),
         libraries: false,
+        cutlass: false,
         emulation: Default::default(),
         profile: false,
         limits: Limits::default(),
@@ -176,6 +177,7 @@ pub(crate) fn inputs() -> SuiteInputs {
         prompt_tokens: settings.feedback.prompt_tokens,
         precision: Default::default(),
         libraries: false,
+        cutlass: false,
     }
 }
 

@@ -20,10 +20,10 @@ class CudaError(RuntimeError):
 # parameters as numbers, 4 bits each.
 _PROBE = """
 namespace _exported {
-template <class T> struct code { static constexpr unsigned long long value = 15; };
-template <class T> struct code<T*> { static constexpr unsigned long long value = 1; };
-#define _EXPORTED(T, N) \\
-  template <> struct code<T> { static constexpr unsigned long long value = N; };
+template <class _KgT> struct code { static constexpr unsigned long long value = 15; };
+template <class _KgT> struct code<_KgT*> { static constexpr unsigned long long value = 1; };
+#define _EXPORTED(_KgT, _KgN) \\
+  template <> struct code<_KgT> { static constexpr unsigned long long value = _KgN; };
 _EXPORTED(char, 2) _EXPORTED(signed char, 2) _EXPORTED(unsigned char, 3) _EXPORTED(short, 4)
 _EXPORTED(unsigned short, 5) _EXPORTED(int, 6) _EXPORTED(unsigned int, 7) _EXPORTED(long, 8)
 _EXPORTED(long long, 8) _EXPORTED(unsigned long, 9) _EXPORTED(unsigned long long, 9)
@@ -35,18 +35,18 @@ _EXPORTED(__half, 13)
 #ifdef __CUDA_BF16_H__
 _EXPORTED(__nv_bfloat16, 14)
 #endif
-template <class F> struct kinds;
-template <class... A> struct kinds<void (*)(A...)> {
-  static constexpr int count = sizeof...(A);
+template <class _KgF> struct kinds;
+template <class... _KgA> struct kinds<void (*)(_KgA...)> {
+  static constexpr int count = sizeof...(_KgA);
   static constexpr unsigned long long word(int index) {
-    const unsigned long long codes[] = {code<A>::value..., 0};
+    const unsigned long long codes[] = {code<_KgA>::value..., 0};
     unsigned long long packed = 0;
     for (int i = 0; i < 16 && index * 16 + i < count; ++i) packed |= codes[index * 16 + i] << 4 * i;
     return packed;
   }
 };
-template <int N, unsigned long long A, unsigned long long B, unsigned long long C,
-          unsigned long long D>
+template <int _KgN, unsigned long long _KgA, unsigned long long _KgB, unsigned long long _KgC,
+          unsigned long long _KgD>
 __global__ void params();
 }
 """
@@ -100,6 +100,19 @@ def _toolkit_folders():
     return [home for home in homes if home] + ["/usr/local/cuda"]
 
 
+def _cutlass_folders():
+    """Returns the folder of CUTLASS's headers, where the source includes any."""
+    if not re.search(r'^\s*#\s*include\s*[<"](cute|cutlass)/', SOURCE, re.MULTILINE):
+        return []
+    spec = importlib.util.find_spec("cutlass_library")
+    roots = [root + "/source" for root in spec.submodule_search_locations] if spec else []
+    for root in [os.environ.get("CUTLASS_PATH", "")] + roots:
+        if os.path.isfile(root + "/include/cute/tensor.hpp"):
+            return [root + "/include"]
+    raise CompileError("the kernel includes headers of CUTLASS: pip install --no-deps "
+                       "nvidia-cutlass==4.2.0.0, or set CUTLASS_PATH")
+
+
 def _version_first(path):
     """Sorts libraries of PyTorch's own CUDA version before others."""
     try:
@@ -124,7 +137,7 @@ class Nvrtc:
             for builtins in glob.glob(os.path.dirname(path) + "/libnvrtc-builtins.so*"):
                 ctypes.CDLL(builtins)
         self._lib = self._open(found)
-        self.include_dirs = self._headers(found)
+        self.include_dirs = _cutlass_folders() + self._headers(found)
 
     @staticmethod
     def _open(found):
@@ -191,6 +204,14 @@ class Nvrtc:
 _nvrtc = None
 
 
+def _leading_includes():
+    """Returns the lines that include headers before all other code of the source."""
+    code = re.sub(r"/\*.*?\*/|//[^\n]*", " ", SOURCE, flags=re.DOTALL)
+    lines = [line.strip() for line in code.splitlines() if line.strip()]
+    is_code = [not re.match(r'#\s*include\s*[<"]', line) for line in lines] + [True]
+    return lines[:is_code.index(True)]
+
+
 def compile_variant(arch, types, defines, kernels):
     """Compiles the kernel file for one choice of macros.
 
@@ -203,11 +224,13 @@ def compile_variant(arch, types, defines, kernels):
     includes = (({"f16"}, "fp16"), ({"bf16"}, "bf16"), ({"f8e4m3", "f8e5m2"}, "fp8"))
     prelude = HEADERS[PRELUDE] + "".join(
         f"#include <cuda_{name}.h>\n" for dtypes, name in includes if used & dtypes)
+    # Behind the headers that the source begins with: a macro `T` would break the text of all of them.
+    prelude += "".join(line + "\n" for line in _leading_includes() if defines)
+    prelude += "".join(f"#undef {name}\n#define {name} {text}\n" for name, text in defines)
     options = ["-lineinfo", "-default-device", "--std=c++17", "-diag-suppress=177",
                "-diag-suppress=550", f"--gpu-architecture={arch}", f"--pre-include={PRELUDE}"]
     options += [f"-I{folder}" for folder in _nvrtc.include_dirs]
     options += [f"-D{name}={DType(dtype).cuda_type}" for name, dtype in types]
-    options += [f"-D{name}={text}" for name, text in defines]
     expressions = [f"&{kernel}" for kernel in kernels] + [_kinds_expression(k) for k in kernels]
     cubin, lowered = _nvrtc.compile(
         SOURCE + _PROBE, {**HEADERS, PRELUDE: prelude}, options, expressions)

@@ -82,6 +82,9 @@ pub(crate) struct SuiteArgs {
     /// Let plans call NVIDIA's libraries for matrix products and convolutions
     #[arg(long, help_heading = "Selection")]
     pub(crate) libraries: bool,
+    /// Let kernels include the device headers of CUTLASS and CuTe, which are installed with pip
+    #[arg(long, help_heading = "Selection")]
+    pub(crate) cutlass: bool,
 }
 
 impl SuiteArgs {
@@ -95,6 +98,7 @@ impl SuiteArgs {
         flags.set("suite.op_file", self.op_file.clone());
         flags.set("suite.precision", self.precision.clone());
         flags.set("suite.libraries", self.libraries.then_some(true));
+        flags.set("suite.cutlass", self.cutlass.then_some(true));
     }
 }
 

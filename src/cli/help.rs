@@ -9,9 +9,10 @@ use serde_json::Value;
 use super::exit_codes;
 
 /// Flags that `-h` leaves to `--help`.
-const RARE: [&str; 35] = [
+const RARE: [&str; 36] = [
     "baseline",
     "compat",
+    "cutlass",
     "depth",
     "effort",
     "graph",

@@ -1,8 +1,13 @@
 //! The machine that kernels are judged on: NVRTC, workers, device.
 
-use std::{io, num::NonZero, path::Path, sync::Arc};
+use std::{
+    io,
+    num::NonZero,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
-use kgen_compile::{LocateOptions, ProvisionOptions, Toolchain};
+use kgen_compile::{LocateOptions, Progress, ProvisionOptions, Toolchain};
 use kgen_process::Scratch;
 use kgen_settings::{DeviceChoice, DeviceSettings, NvrtcSettings, Settings};
 use kgen_worker::{Gpu, Notice, Notices, Pool, PoolConfig, PythonConfig};
@@ -80,7 +85,10 @@ fn workers_beside_each_other() -> usize {
 pub(crate) async fn start(ui: &Ui, settings: &Settings) -> Result<Machine, CommandError> {
     let choice = device_choice(settings)?;
     Scratch::sweep(None);
-    let toolchain = toolchain(ui, &settings.nvrtc)?;
+    let mut toolchain = toolchain(ui, &settings.nvrtc)?;
+    if settings.suite.cutlass {
+        toolchain.cutlass = Some(cutlass(ui, &settings.nvrtc, &toolchain)?);
+    }
     ui.detail(&format!(
         "NVRTC {}.{} found by {}: {}",
         toolchain.version.0,
@@ -147,22 +155,53 @@ fn warn_incomplete(ui: &Ui, found: &Toolchain) {
 fn install(ui: &Ui, nvrtc: &NvrtcSettings) -> Result<Toolchain, CommandError> {
     let options = ProvisionOptions::new(nvrtc, kgen_device::driver_version());
     if !options.offline {
-        let cache = options.cache.as_ref().map_or_else(String::new, |c| c.display().to_string());
-        ui.note(&format!(
-            "installing NVRTC and CUDA's headers with pip into {cache} (once; KGEN_OFFLINE=1 \
-             forbids it)"
-        ));
+        announce(ui, "NVRTC and CUDA's headers", &options);
     }
-    let bar = ui.byte_bar(0, "NVRTC");
-    let mut show = |progress: kgen_compile::Progress| {
+    with_bar(ui, "NVRTC", |show| kgen_compile::provision(&options, show))
+}
+
+/// Finds the headers of CUTLASS, or installs them where that is allowed.
+pub(crate) fn cutlass(
+    ui: &Ui,
+    nvrtc: &NvrtcSettings,
+    toolchain: &Toolchain,
+) -> Result<PathBuf, CommandError> {
+    let options = ProvisionOptions::new(nvrtc, None);
+    let installed = options.cache.as_deref().and_then(kgen_compile::installed_cutlass);
+    if !options.offline && installed.is_none() {
+        announce(ui, "the headers of CUTLASS", &options);
+    }
+    with_bar(ui, "CUTLASS", |show| {
+        kgen_compile::provision_cutlass(&options, toolchain.version, show)
+    })
+}
+
+fn announce(ui: &Ui, package: &str, options: &ProvisionOptions) {
+    let cache = options.cache.as_ref().map_or_else(String::new, |c| c.display().to_string());
+    ui.note(&format!(
+        "installing {package} with pip into {cache} (once; KGEN_OFFLINE=1 forbids it)"
+    ));
+}
+
+/// Shows how far an installation is.
+fn with_bar<T>(
+    ui: &Ui,
+    package: &'static str,
+    install: impl FnOnce(&mut dyn FnMut(Progress)) -> Result<T, kgen_compile::Error>,
+) -> Result<T, CommandError> {
+    let bar = ui.byte_bar(0, package);
+    let mut show = |progress: Progress| {
         bar.set_length(progress.total);
         bar.set_position(progress.done.min(progress.total));
         bar.set_message(progress.what);
     };
-    let installed = kgen_compile::provision(&options, &mut show);
+    let installed = install(&mut show);
     bar.finish_and_clear();
     Ok(installed?)
 }
+
+/// The package of CUTLASS's headers in errors.
+const CUTLASS: &str = "CUTLASS";
 
 impl From<kgen_compile::Error> for CommandError {
     fn from(error: kgen_compile::Error) -> Self {
@@ -173,13 +212,23 @@ impl From<kgen_compile::Error> for CommandError {
             kgen_compile::Error::NotThere { .. } | kgen_compile::Error::TooNew { .. } => {
                 Some("without --nvrtc, KGEN_NVRTC and `nvrtc.path` kgen looks for one itself")
             }
-            kgen_compile::Error::Offline => {
+            kgen_compile::Error::Offline { package: CUTLASS }
+            | kgen_compile::Error::NoPip { package: CUTLASS, .. }
+            | kgen_compile::Error::Pip { package: CUTLASS, .. } => Some(
+                "`kgen setup --cutlass` installs the headers where there is a network; without \
+                 --cutlass kernels do without them",
+            ),
+            kgen_compile::Error::Offline { .. } => {
                 Some("name an NVRTC with --nvrtc or KGEN_NVRTC, or allow the download")
             }
             kgen_compile::Error::NoPip { .. } | kgen_compile::Error::Pip { .. } => {
                 Some("install CUDA's NVRTC another way and name it with --nvrtc or KGEN_NVRTC")
             }
-            kgen_compile::Error::NoCache
+            kgen_compile::Error::CutlassVersion { .. } => Some(
+                "name an NVRTC of 12.8 to 13.1 with --nvrtc or KGEN_NVRTC, or leave out --cutlass",
+            ),
+            kgen_compile::Error::NoCutlass => Some("`kgen setup --cutlass` installs them"),
+            kgen_compile::Error::NoCache { .. }
             | kgen_compile::Error::Load { .. }
             | kgen_compile::Error::Nvrtc { .. }
             | kgen_compile::Error::Nul

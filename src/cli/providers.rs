@@ -121,22 +121,27 @@ fn replay(settings: &Settings) -> Result<Provider, CommandError> {
 /// Refuses to reuse evaluations that were made under other rules.
 fn check_rules(recorded: &RunInfo, settings: &Settings) -> Result<(), CommandError> {
     let recorded_suite = &recorded.settings["suite"];
-    let libraries = recorded_suite["libraries"].as_bool().unwrap_or_default();
-    let precision = recorded_suite["precision"].as_str();
-    let wanted = settings.suite.precision.name();
-    if libraries == settings.suite.libraries && precision.is_none_or(|name| name == wanted) {
+    let recorded_flag = |name: &str| recorded_suite[name].as_bool().unwrap_or_default();
+    let suite = &settings.suite;
+    let wanted = rules(suite.precision.name(), suite.libraries, suite.cutlass);
+    // A recording of an old kgen does not name its precision.
+    let precision = recorded_suite["precision"].as_str().unwrap_or(suite.precision.name());
+    let made = rules(precision, recorded_flag("libraries"), recorded_flag("cutlass"));
+    if made == wanted {
         return Ok(());
     }
-    let rules = |precision: &str, libraries: bool| {
-        format!("precision {precision}, {} libraries", if libraries { "with" } else { "without" })
-    };
     Err(CommandError::usage(format!(
-        "the evaluations of {} are of {}, and --reuse-evals would show them as of {}",
+        "the evaluations of {} are of {made}, and --reuse-evals would show them as of {wanted}",
         recorded.run_id,
-        rules(precision.unwrap_or(wanted), libraries),
-        rules(wanted, settings.suite.libraries),
     ))
     .hint("without --reuse-evals the recorded kernels are evaluated anew"))
+}
+
+/// Describes the rules of evaluations.
+fn rules(precision: &str, libraries: bool, cutlass: bool) -> String {
+    let libraries = if libraries { "with" } else { "without" };
+    let cutlass = if cutlass { ", with CUTLASS" } else { "" };
+    format!("precision {precision}, {libraries} libraries{cutlass}")
 }
 
 /// A provider that can be named.

@@ -95,6 +95,7 @@ pub(crate) fn inputs(
         max_variants: settings.limits.max_variants,
         precision: settings.suite.precision,
         libraries: settings.suite.libraries,
+        cutlass: settings.suite.cutlass,
         feedback: settings.feedback.kinds,
         prompt_tokens: prompt_tokens(settings, provider),
     })

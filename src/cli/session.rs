@@ -332,6 +332,7 @@ fn plan(
         screen: settings.device.screen,
         precision: settings.suite.precision,
         libraries: settings.suite.libraries,
+        cutlass: settings.suite.cutlass,
         emulation: settings.device.emulation(),
         profile: settings.device.profile,
         feedback: settings.feedback.kinds,

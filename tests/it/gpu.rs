@@ -58,7 +58,7 @@ fn compiler() -> Compiler {
 }
 
 fn compile(source: &str, kernels: &[&str], arch: &str) -> Compiled {
-    guard_source(source).unwrap();
+    guard_source(source, false).unwrap();
     let kernels: Vec<String> = kernels.iter().map(|&name| name.to_owned()).collect();
     let job = CompileJob { source, defines: &[], types: &[], kernels: &kernels, arch };
     let compiled = compiler().compile(&job).unwrap();

@@ -9,6 +9,7 @@ mod cli;
 mod compare;
 mod config;
 mod custom;
+mod cutlass;
 mod demo;
 mod documents;
 mod experiment;

@@ -144,7 +144,7 @@ fn device_arg(arg: BoundArg, x: BufferId, out: BufferId) -> KernelArg {
 
 #[test]
 fn the_worked_example_is_correct() {
-    guard_source(EXAMPLE).unwrap();
+    guard_source(EXAMPLE, false).unwrap();
     let mut compiler = compiler(None);
     for dtype in [DType::F32, DType::BF16] {
         let tolerance = if dtype == DType::F32 { 1e-6 } else { 0.02 };

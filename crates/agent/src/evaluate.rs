@@ -51,6 +51,7 @@ pub(super) async fn evaluate<L: Llm, J: EvaluationService, M: RunInputs>(
         screen: plan.screen,
         precision: plan.precision,
         libraries: plan.libraries,
+        cutlass: plan.cutlass,
         emulation: plan.emulation,
         limits: plan.limits,
         timing: timing.filter(|_| plan.policy.can_time),

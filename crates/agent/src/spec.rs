@@ -41,6 +41,8 @@ pub struct RunSpec {
     pub precision: Precision,
     /// Whether plans may call libraries.
     pub libraries: bool,
+    /// Whether kernels may include headers of CUTLASS.
+    pub cutlass: bool,
     /// How closely the emulator looks.
     pub emulation: Emulation,
     /// Whether right kernels run again under profilers.

@@ -28,6 +28,8 @@ pub struct SuiteInputs {
     pub precision: Precision,
     /// Whether plans may call libraries.
     pub libraries: bool,
+    /// Whether kernels may include headers of CUTLASS.
+    pub cutlass: bool,
     pub feedback: FeedbackSet,
     /// Tokens that a prompt may have, by kgen's estimate.
     pub prompt_tokens: u64,
@@ -69,6 +71,7 @@ impl RunInputs for SuiteInputs {
             max_variants: self.max_variants,
             precision: self.precision,
             libraries: self.libraries,
+            cutlass: self.cutlass,
             feedback: self.feedback,
             prompt_tokens: self.prompt_tokens,
         };

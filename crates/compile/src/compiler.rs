@@ -1,6 +1,9 @@
 //! Compiles kernel files.
 
-use std::{path::PathBuf, sync::OnceLock};
+use std::{
+    path::{Path, PathBuf},
+    sync::OnceLock,
+};
 
 use kgen_profile::sass::SassMix;
 use kgen_record::{DType, Diagnostic, Finding, Resources, Severity, Signature};
@@ -9,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use super::{
     Error, Toolchain,
     cache::Cache,
+    cutlass,
     guard::source::blank_comments,
     loader,
     log::{self, Log},
@@ -96,6 +100,8 @@ impl From<Error> for CompileError {
 pub struct Compiler {
     version: (u32, u32),
     include_dirs: Vec<PathBuf>,
+    /// The headers of CUTLASS.
+    cutlass: Option<PathBuf>,
     cache: Option<Cache>,
     /// The disassembler, looked for when it is first needed.
     disassembler: OnceLock<Option<PathBuf>>,
@@ -115,6 +121,7 @@ impl Compiler {
         Ok(Self {
             version: nvrtc::version()?,
             include_dirs: toolchain.include_dirs.clone(),
+            cutlass: toolchain.cutlass.clone(),
             cache: cache_dir.map(Cache::new),
             disassembler: OnceLock::new(),
         })
@@ -137,13 +144,14 @@ impl Compiler {
         let names = names_of(job, &code)?;
         let macros = macros(job)?;
         let headers = prelude::headers(job.types.iter().map(|(_, dtype)| *dtype), &code, &macros);
-        let options = self.options(job);
+        let folders = self.folders(&code)?;
+        let options = options(job, &folders);
         let key = Cache::key(self.version, &code, &headers, &options, &names);
         if let Some(mut hit) = self.cache.as_ref().and_then(|cache| cache.get(&key)) {
             hit.from_cache = true;
             return Ok(hit);
         }
-        let compiled = self.compile_now(job, &code, &headers, &options, &names)?;
+        let compiled = compile_now(job, &code, &headers, &folders, &options, &names)?;
         if let Some(cache) = &self.cache {
             cache.put(&key, &compiled);
         }
@@ -158,47 +166,56 @@ impl Compiler {
         tools::disassemble(program.as_deref()?, cubin)
     }
 
-    fn compile_now(
-        &self,
-        job: &CompileJob<'_>,
-        code: &str,
-        headers: &[Header],
-        options: &[String],
-        names: &[String],
-    ) -> Result<Compiled, CompileError> {
-        let compiling = Compiling::begin();
-        let output = nvrtc::compile(code, headers, options, names)?;
-        drop(compiling);
-        let folders: Vec<String> =
-            self.include_dirs.iter().map(|dir| format!("{}/", dir.display())).collect();
-        let log = log::read(&output.log, job.source, &folders);
-        match output.product {
-            Some(product) => Ok(finish(job, product, log)),
-            None => Err(CompileError::Failed(explain(job, code, log))),
+    /// Returns the folders of headers that a source needs.
+    fn folders(&self, code: &str) -> Result<Vec<&Path>, Error> {
+        let mut folders = Vec::new();
+        if cutlass::is_included(code) {
+            folders.push(self.cutlass.as_deref().ok_or(Error::NoCutlass)?);
         }
+        folders.extend(self.include_dirs.iter().map(PathBuf::as_path));
+        Ok(folders)
     }
+}
 
-    /// Returns NVRTC's options.
-    fn options(&self, job: &CompileJob<'_>) -> Vec<String> {
-        let mut options: Vec<String> = [
-            "-lineinfo",
-            "-default-device",
-            "--std=c++17",
-            "--ptxas-options=-v",
-            // Unused variables and parameters are noise in kernels with several variants.
-            "-diag-suppress=177",
-            "-diag-suppress=550",
-        ]
-        .map(str::to_owned)
-        .into();
-        options.push(format!("--gpu-architecture={}", job.arch));
-        options.push(format!("--pre-include={}", prelude::PRELUDE));
-        options.extend(self.include_dirs.iter().map(|dir| format!("-I{}", dir.display())));
-        for (name, dtype) in job.types {
-            options.push(format!("-D{name}={}", dtype.cuda_type()));
-        }
-        options
+fn compile_now(
+    job: &CompileJob<'_>,
+    code: &str,
+    headers: &[Header],
+    folders: &[&Path],
+    options: &[String],
+    names: &[String],
+) -> Result<Compiled, CompileError> {
+    let compiling = Compiling::begin();
+    let output = nvrtc::compile(code, headers, options, names)?;
+    drop(compiling);
+    let folders: Vec<String> = folders.iter().map(|dir| format!("{}/", dir.display())).collect();
+    let log = log::read(&output.log, job.source, &folders);
+    match output.product {
+        Some(product) => Ok(finish(job, product, log)),
+        None => Err(CompileError::Failed(explain(job, code, log))),
     }
+}
+
+/// Returns NVRTC's options.
+fn options(job: &CompileJob<'_>, folders: &[&Path]) -> Vec<String> {
+    let mut options: Vec<String> = [
+        "-lineinfo",
+        "-default-device",
+        "--std=c++17",
+        "--ptxas-options=-v",
+        // Unused variables and parameters are noise in kernels with several variants.
+        "-diag-suppress=177",
+        "-diag-suppress=550",
+    ]
+    .map(str::to_owned)
+    .into();
+    options.push(format!("--gpu-architecture={}", job.arch));
+    options.push(format!("--pre-include={}", prelude::PRELUDE));
+    options.extend(folders.iter().map(|dir| format!("-I{}", dir.display())));
+    for (name, dtype) in job.types {
+        options.push(format!("-D{name}={}", dtype.cuda_type()));
+    }
+    options
 }
 
 /// Returns the macros of the plan, checked.

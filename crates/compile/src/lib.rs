@@ -7,6 +7,7 @@
 mod cache;
 mod compiler;
 mod copy;
+mod cutlass;
 mod guard;
 mod loader;
 mod locate;
@@ -28,7 +29,7 @@ pub use guard::{guard_ptx, guard_source};
 pub use loader::load_library;
 pub use locate::{LocateOptions, Toolchain, locate, locate_cublaslt, locate_cudnn};
 pub use prelude::{PRELUDE, bundled_headers};
-pub use provision::{Progress, ProvisionOptions, provision};
+pub use provision::{Progress, ProvisionOptions, installed_cutlass, provision, provision_cutlass};
 pub use tools::find_tool;
 pub use watch::{COMPILE_MEMORY_BYTES, MEMORY_EXIT, end_with_memory};
 
@@ -93,21 +94,47 @@ pub enum Error {
         source: std::io::Error,
     },
     /// Downloads are forbidden.
-    #[error("NVRTC is not installed and downloads are forbidden (`nvrtc.offline`, KGEN_OFFLINE)")]
-    Offline,
+    #[error(
+        "{package} is not installed and downloads are forbidden (`nvrtc.offline`, KGEN_OFFLINE)"
+    )]
+    Offline {
+        /// NVRTC, or CUTLASS.
+        package: &'static str,
+    },
     /// There is no folder to install into.
-    #[error("NVRTC cannot be installed: there is no cache folder (set `nvrtc.cache_dir` or HOME)")]
-    NoCache,
+    #[error(
+        "{package} cannot be installed: there is no cache folder (set `nvrtc.cache_dir` or HOME)"
+    )]
+    NoCache {
+        /// As of [`Error::Offline`].
+        package: &'static str,
+    },
     /// There is no Python to run pip with.
-    #[error("NVRTC cannot be installed: python3 with pip is needed ({reason})")]
+    #[error("{package} cannot be installed: python3 with pip is needed ({reason})")]
     NoPip {
+        /// As of [`Error::Offline`].
+        package: &'static str,
         /// The failed action.
         reason: String,
     },
     /// pip failed.
-    #[error("NVRTC cannot be installed: pip failed: {reason}")]
+    #[error("{package} cannot be installed: pip failed: {reason}")]
     Pip {
+        /// As of [`Error::Offline`].
+        package: &'static str,
         /// The end of its messages.
         reason: String,
     },
+    /// NVRTC cannot read the headers of CUTLASS.
+    #[error(
+        "NVRTC {}.{} cannot read the headers of CUTLASS {}, which are known to work with NVRTC 12.8 to 13.1",
+        .nvrtc.0, .nvrtc.1, cutlass::VERSION
+    )]
+    CutlassVersion {
+        /// Its version, major and minor.
+        nvrtc: (u32, u32),
+    },
+    /// A kernel includes headers of CUTLASS, and the compiler was opened without them.
+    #[error("the headers of CUTLASS are not installed")]
+    NoCutlass,
 }

@@ -22,6 +22,9 @@ pub struct Toolchain {
     pub found_by: String,
     /// Whether all headers that kernels may include are there.
     pub complete: bool,
+    /// Folder of CUTLASS's headers, where they are asked for.
+    #[serde(default)]
+    pub cutlass: Option<PathBuf>,
 }
 
 /// Where to look.
@@ -216,7 +219,8 @@ fn of_library(library: &Path, found_by: &str) -> Option<Toolchain> {
     let version = version_of(library)?;
     let (include_dirs, complete) = headers_of(library);
     let found_by = found_by.to_owned();
-    Some(Toolchain { nvrtc: library.to_owned(), include_dirs, version, found_by, complete })
+    let nvrtc = library.to_owned();
+    Some(Toolchain { nvrtc, include_dirs, version, found_by, complete, cutlass: None })
 }
 
 /// Reads a version from the builtins library beside NVRTC, else from NVRTC's own name.

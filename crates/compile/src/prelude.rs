@@ -1,8 +1,10 @@
 //! The prelude and the headers that exist only in memory.
 
+use std::iter;
+
 use kgen_record::DType;
 
-use super::nvrtc::Header;
+use super::{cutlass, nvrtc::Header};
 
 /// Name of the prelude in messages.
 pub const PRELUDE: &str = "kgen_prelude.h";
@@ -54,6 +56,10 @@ const HEADERS: [(&str, &str); 38] = [
     ("cinttypes", ""),
 ];
 
+/// Headers of CUTLASS that NVRTC cannot read, as far as device code has a use for them.
+const CUTLASS_HEADERS: [(&str, &str); 1] =
+    [("cutlass/version.h", include_str!("headers/cutlass_version.h"))];
+
 /// Returns whether a header exists in memory.
 pub(super) fn has_header(name: &str) -> bool {
     HEADERS.iter().any(|(known, _)| *known == name)
@@ -61,9 +67,14 @@ pub(super) fn has_header(name: &str) -> bool {
 
 /// Returns the in-memory headers that a source takes, the prelude first: their names and texts.
 ///
-/// The prelude before it includes the headers of element types.
+/// The prelude before it includes the headers of element types. Headers of CUTLASS, which are not
+/// looked into, may take any.
 #[must_use]
 pub fn bundled_headers(source: &str) -> Vec<(&'static str, &'static str)> {
+    if cutlass::is_included(source) {
+        let all = HEADERS.into_iter().filter(|(name, _)| !name.starts_with("kg/"));
+        return iter::once((PRELUDE, PRELUDE_TEXT)).chain(all).chain(CUTLASS_HEADERS).collect();
+    }
     let mut taken = vec![(PRELUDE, PRELUDE_TEXT)];
     let mut texts = vec![source];
     while let Some(text) = texts.pop() {
@@ -79,7 +90,7 @@ pub fn bundled_headers(source: &str) -> Vec<(&'static str, &'static str)> {
 }
 
 /// Returns the name in an `#include` line.
-fn included(line: &str) -> Option<&str> {
+pub(super) fn included(line: &str) -> Option<&str> {
     let rest = line.trim_start().strip_prefix('#')?.trim_start().strip_prefix("include")?;
     let rest = rest.trim_start().strip_prefix(['<', '"'])?;
     rest.split(['>', '"']).next()
@@ -87,7 +98,7 @@ fn included(line: &str) -> Option<&str> {
 
 /// Returns the `#include` lines that a source begins with, comments blanked: no macro of its own
 /// stands before them.
-fn leading_includes(code: &str) -> impl Iterator<Item = &str> {
+pub(super) fn leading_includes(code: &str) -> impl Iterator<Item = &str> {
     let lines = code.lines().map(str::trim).filter(|line| !line.is_empty());
     lines.take_while(|line| included(line).is_some() && !line.ends_with('\\'))
 }
@@ -118,8 +129,10 @@ pub(super) fn headers(
     for (name, value) in macros {
         prelude.extend(["#undef ", name, "\n#define ", name, " ", value, "\n"]);
     }
-    let headers = HEADERS.iter().map(|(name, text)| Header { name, text: (*text).to_owned() });
-    std::iter::once(Header { name: PRELUDE, text: prelude }).chain(headers).collect()
+    let cutlass: &[(&str, &str)] = if cutlass::is_included(code) { &CUTLASS_HEADERS } else { &[] };
+    let headers = HEADERS.iter().chain(cutlass);
+    let headers = headers.map(|(name, text)| Header { name, text: (*text).to_owned() });
+    iter::once(Header { name: PRELUDE, text: prelude }).chain(headers).collect()
 }
 
 #[cfg(test)]

@@ -41,6 +41,8 @@ pub(super) struct Source<'a> {
     pub(super) tunes: bool,
     /// The precision of the plan's library steps; `None` refuses them.
     pub(super) libraries: Option<Precision>,
+    /// Whether it may include headers of CUTLASS.
+    pub(super) cutlass: bool,
 }
 
 /// A program, the linker that compiles more of its kernel file, and cases that its plan declines.
@@ -69,6 +71,7 @@ impl<'a> Source<'a> {
             max_variants: job.limits.max_variants,
             tunes: false,
             libraries: None,
+            cutlass: job.cutlass,
         }
     }
 
@@ -84,7 +87,7 @@ impl<'a> Source<'a> {
         enter: &mut dyn FnMut(Stage),
     ) -> Result<Built<'a>, BuildError> {
         enter(Stage::Guard);
-        guard_source(self.text)
+        guard_source(self.text, self.cutlass)
             .map_err(|finding| EarlyVerdict::new(Verdict::Rejected, *finding))?;
         enter(Stage::Plan);
         let file = KernelFile::parse(self.text).map_err(|error| {

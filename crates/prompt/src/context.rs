@@ -26,6 +26,8 @@ pub struct PromptContext<'a> {
     pub precision: Precision,
     /// Whether plans may call libraries.
     pub libraries: bool,
+    /// Whether kernels may include headers of CUTLASS.
+    pub cutlass: bool,
     /// The kinds of feedback about attempts.
     pub feedback: FeedbackSet,
     /// Tokens that a whole prompt may have, by kgen's estimate.

@@ -32,6 +32,7 @@ pub(super) struct View {
     arithmetic: String,
     /// Builtins that a library computes, where they are allowed.
     libraries: Vec<BuiltinView>,
+    cutlass: bool,
     examples: Vec<ExampleView>,
     /// Texts of the folders `notes` and `arch`, which are rendered first.
     pub(super) notes: NotesView,
@@ -140,6 +141,7 @@ pub(super) fn view(
         builtins: builtins(|builtin| !builtin.is_library()),
         arithmetic: arithmetic(),
         libraries: if context.libraries { builtins(Builtin::is_library) } else { Vec::new() },
+        cutlass: context.cutlass,
         examples: examples::view(principal(context.op), context.target, detail.examples, examples),
         notes: NotesView::default(),
         feedback: FeedbackKind::ALL.map(|kind| (kind.name(), context.feedback.has(kind))).into(),

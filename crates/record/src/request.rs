@@ -34,6 +34,9 @@ pub struct EvalRequest {
     pub precision: Precision,
     /// Whether the candidate's plan may call libraries.
     pub libraries: bool,
+    /// Whether the candidate may include headers of CUTLASS.
+    #[serde(default)]
+    pub cutlass: bool,
     /// How closely the emulator looks.
     pub emulation: Emulation,
     /// Limits of the emulator and of the stages.

@@ -51,6 +51,7 @@ pub fn request(op: &str, candidate: Implementation, cases: Vec<Case>) -> EvalReq
         screen: true,
         precision: Precision::Strict,
         libraries: false,
+        cutlass: false,
         emulation: Emulation::default(),
         limits: Limits::default(),
         timing: None,

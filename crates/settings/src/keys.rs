@@ -155,6 +155,7 @@ pub const KEYS: &[Key] = &[
         Kind::OneOf(&["strict", "eager", "torch_default", "tf32", "low", "fast_math_ok"]),
     ),
     flag("suite.libraries", "KGEN_SUITE_LIBRARIES", "libraries", Kind::Bool),
+    flag("suite.cutlass", "KGEN_SUITE_CUTLASS", "cutlass", Kind::Bool),
     key("limits.emu_lane_instructions", "KGEN_LIMITS_EMU_LANE_INSTRUCTIONS", Kind::Int(1)),
     key("limits.emu_bytes", "KGEN_LIMITS_EMU_BYTES", Kind::Int(1)),
     key("limits.compile_s", "KGEN_LIMITS_COMPILE_S", Kind::Positive),

@@ -242,6 +242,9 @@ pub struct SuiteSettings {
     /// Whether plans may call libraries.
     #[serde(default)]
     pub libraries: bool,
+    /// Whether kernels may include headers of CUTLASS.
+    #[serde(default)]
+    pub cutlass: bool,
     /// Timed cases of each op to take, the largest; `None` is all.
     pub topn: Option<usize>,
     /// Bytes of inputs and outputs that a case may have; `None` is no limit.

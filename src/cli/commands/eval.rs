@@ -172,6 +172,7 @@ async fn judge(
         screen: settings.device.screen,
         precision: settings.suite.precision,
         libraries: settings.suite.libraries,
+        cutlass: settings.suite.cutlass,
         emulation: settings.device.emulation(),
         limits: settings.limits.into(),
         timing,

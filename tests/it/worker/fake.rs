@@ -112,6 +112,7 @@ done
             version: (13, 0),
             found_by: "a test".to_owned(),
             complete: true,
+            cutlass: None,
         };
         let mut config = PoolConfig::new(toolchain, device, Target::h100_class(), 1);
         config.exe = "/bin/sh".into();

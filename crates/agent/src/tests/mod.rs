@@ -331,6 +331,7 @@ impl Script {
                 screen: true,
                 precision: Precision::Strict,
                 libraries: false,
+                cutlass: false,
                 emulation: Emulation::default(),
                 profile: false,
                 feedback: FeedbackSet::ALL,

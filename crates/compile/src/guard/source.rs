@@ -8,7 +8,7 @@
 use kgen_record::{Finding, SourceSpan};
 
 use super::{
-    super::prelude,
+    super::{cutlass, prelude},
     words::{self, Spliced},
 };
 
@@ -50,10 +50,12 @@ const CUDA_FOLDERS: [&str; 6] =
 
 /// Refuses a kernel file that must not reach NVRTC.
 ///
+/// `cutlass`: whether it may include headers of CUTLASS.
+///
 /// # Errors
 ///
 /// The finding names the refused words, their place, and a replacement.
-pub fn guard_source(source: &str) -> Result<(), Box<Finding>> {
+pub fn guard_source(source: &str, cutlass: bool) -> Result<(), Box<Finding>> {
     if source.len() > MAX_SOURCE_BYTES {
         return Err(Box::new(Finding::new(format!(
             "the kernel file has {} bytes; at most {MAX_SOURCE_BYTES} are compiled",
@@ -63,10 +65,21 @@ pub fn guard_source(source: &str) -> Result<(), Box<Finding>> {
     let code = blank_comments(source)?;
     let logical = Spliced::new(&code);
     refuse_characters(source, &code, &logical)?;
-    for (at, directive) in hashes(&code) {
-        check_directive(&directive).map_err(|refusal| refusal.finding(source, at))?;
+    let leading = prelude::leading_includes(&code).count();
+    for (index, (at, directive)) in hashes(&code).into_iter().enumerate() {
+        let place = Place { cutlass, leading: index < leading };
+        check_directive(&directive, place).map_err(|refusal| refusal.finding(source, at))?;
     }
     words::refuse_words(source, &logical)
+}
+
+/// Where an include stands, and in which file.
+#[derive(Clone, Copy)]
+struct Place {
+    /// Headers of CUTLASS may be included.
+    cutlass: bool,
+    /// Only includes stand before it.
+    leading: bool,
 }
 
 /// Why a piece of source is refused.
@@ -258,12 +271,12 @@ fn logical_line(text: &str) -> String {
     line
 }
 
-fn check_directive(directive: &Directive) -> Result<(), Refusal> {
+fn check_directive(directive: &Directive, place: Place) -> Result<(), Refusal> {
     const PLAIN: &str = "write the directive in the plain way, on one line";
     let rest = directive.rest.trim_start();
     let word: String = rest.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect();
     match word.as_str() {
-        "include" => check_include(rest[word.len()..].trim()),
+        "include" => check_include(rest[word.len()..].trim(), place),
         "include_next" | "import" | "embed" | "include_alias" => {
             Err(Refusal::new(format!("`#{word}` is not accepted"), "use `#include <...>`"))
         }
@@ -282,7 +295,7 @@ fn check_directive(directive: &Directive) -> Result<(), Refusal> {
 }
 
 /// Checks the operand of `#include`.
-fn check_include(argument: &str) -> Result<(), Refusal> {
+fn check_include(argument: &str, place: Place) -> Result<(), Refusal> {
     let name = argument
         .strip_prefix('<')
         .and_then(|rest| rest.strip_suffix('>'))
@@ -293,6 +306,9 @@ fn check_include(argument: &str) -> Result<(), Refusal> {
             "macros and text after the name are not accepted",
         ));
     };
+    if is_plain_path(name) && cutlass::is_header(name) {
+        return check_cutlass(name, place);
+    }
     if is_allowed_header(name) {
         return Ok(());
     }
@@ -300,11 +316,43 @@ fn check_include(argument: &str) -> Result<(), Refusal> {
     Err(Refusal::new(format!("the header `{shown}` is not available"), header_hint(name)))
 }
 
+/// Checks an include of a header of CUTLASS.
+fn check_cutlass(name: &str, place: Place) -> Result<(), Refusal> {
+    let unavailable = |hint| {
+        let shown: String = name.chars().take(80).collect();
+        Err(Refusal::new(format!("the header `{shown}` is not available"), hint))
+    };
+    if !place.cutlass {
+        return unavailable(
+            "`--cutlass` allows the headers of CUTLASS and CuTe; without it use <mma.h>, \
+             <kg/hopper.cuh> or inline PTX",
+        );
+    }
+    if cutlass::is_host_only(name) {
+        return unavailable(
+            "this one is for host code, and kgen launches the kernel by its plan: use the headers of \
+             cute/, such as <cute/tensor.hpp>, and those of cutlass/ for device code",
+        );
+    }
+    // They include headers by names that are macros, which a macro of the file could change.
+    if !place.leading {
+        return Err(Refusal::new(
+            format!("`{name}` is included behind other code"),
+            "headers of CUTLASS stand at the top of the file, before everything but other includes",
+        ));
+    }
+    Ok(())
+}
+
+/// Whether a name is a path below a folder of headers, without detours.
+fn is_plain_path(name: &str) -> bool {
+    let plain = name.chars().all(|c| c.is_ascii_alphanumeric() || "_-./".contains(c));
+    plain && !name.contains("..") && !name.contains("//") && !name.starts_with('/')
+}
+
 /// Whether a header may be included.
 fn is_allowed_header(name: &str) -> bool {
-    let plain = name.chars().all(|c| c.is_ascii_alphanumeric() || "_-./".contains(c));
-    let inside = plain && !name.contains("..") && !name.contains("//") && !name.starts_with('/');
-    inside
+    is_plain_path(name)
         && (prelude::has_header(name)
             || CUDA_HEADERS.contains(&name)
             || CUDA_FOLDERS.iter().any(|folder| name.starts_with(folder)))
@@ -313,8 +361,6 @@ fn is_allowed_header(name: &str) -> bool {
 fn header_hint(name: &str) -> &'static str {
     if ["torch/", "ATen/", "c10/", "pybind11/", "Python.h"].iter().any(|p| name.starts_with(p)) {
         "write device code only: kgen allocates the tensors and launches the kernel by its plan"
-    } else if name.starts_with("cutlass/") || name.starts_with("cute/") {
-        "CUTLASS is not available: use <mma.h> or inline PTX"
     } else if name.starts_with("cub/") {
         "of CUB only the headers of cub/block, cub/warp and cub/thread (or <cub/cub.cuh>) are available"
     } else if name.starts_with("cublas") || name.starts_with("cudnn") || name.starts_with("curand")

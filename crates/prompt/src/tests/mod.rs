@@ -419,6 +419,7 @@ fn with_context<T>(use_it: impl FnOnce(&Prompts, &PromptContext<'_>) -> T) -> T 
         max_variants: 8,
         precision: kgen_record::Precision::Strict,
         libraries: false,
+        cutlass: false,
         feedback: FeedbackSet::ALL,
         prompt_tokens: 24_000,
     };

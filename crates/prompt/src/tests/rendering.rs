@@ -81,6 +81,19 @@ fn library_steps_are_explained_where_they_are_allowed() {
 }
 
 #[test]
+fn headers_of_cutlass_are_named_where_they_are_allowed() {
+    let system = |cutlass| {
+        let rendered = with_context(|prompts, context| {
+            prompts.render(&PromptContext { cutlass, ..*context }, &Situation::first(Turn::Code))
+        });
+        rendered.unwrap().system
+    };
+    let (without, with) = (system(false), system(true));
+    assert!(without.contains("No Thrust, CUTLASS, cuBLAS.\n") && !without.contains("cute/"));
+    assert!(with.contains("`cute/tensor.hpp`") && with.contains("No Thrust, cuBLAS.\n"));
+}
+
+#[test]
 fn every_verdict_leads_to_its_cause() {
     for verdict in Verdict::ALL {
         let code = after(&of(verdict), Turn::Code);

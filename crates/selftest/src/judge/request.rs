@@ -86,6 +86,7 @@ pub fn request(
         screen: item.emulator_only || timed,
         precision: item.precision,
         libraries: false,
+        cutlass: false,
         emulation: kgen_record::Emulation::default(),
         limits: Limits::default(),
         timing: timed.then(|| timing(&item.op)),

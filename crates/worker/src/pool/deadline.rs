@@ -13,6 +13,10 @@ const FIRST: Duration = Duration::from_secs(60);
 /// For the profilers, which have limits of their own.
 const PROFILE: Duration = Duration::from_secs(600);
 
+/// How much longer a compilation may take with the headers of CUTLASS: a product in `CuTe` takes NVRTC
+/// ten seconds on a free core, and workers share cores.
+const CUTLASS_FACTOR: f64 = 3.0;
+
 /// The silence allowed to a worker.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Deadlines {
@@ -27,6 +31,7 @@ impl Deadlines {
     /// Returns the deadlines of a request.
     pub(super) fn of(request: &EvalRequest) -> Self {
         let Limits { compile_s, case_s, own_s, .. } = request.limits;
+        let compile_s = if request.cutlass { compile_s * CUTLASS_FACTOR } else { compile_s };
         let time_s = request.timing.as_ref().map_or(0.0, TimingRequest::case_s);
         let [compile, case, time, own] = [compile_s, case_s, time_s, own_s].map(seconds);
         Self { compile, case, time, own }
@@ -75,4 +80,20 @@ impl Deadlines {
 fn seconds(seconds: f64) -> Duration {
     const YEAR_S: f64 = 365.0 * 24.0 * 3600.0;
     Duration::from_secs_f64(if seconds.is_finite() { seconds.clamp(0.001, YEAR_S) } else { YEAR_S })
+}
+
+#[cfg(test)]
+mod tests {
+    use kgen_record::{Implementation, testing};
+
+    use super::*;
+
+    #[test]
+    fn compilations_with_headers_of_cutlass_may_take_longer() {
+        let plain = testing::request("relu", Implementation::kernel(String::new()), Vec::new());
+        let long = EvalRequest { cutlass: true, ..plain.clone() };
+        let [plain, long] = [&plain, &long].map(Deadlines::of);
+        assert_eq!(long.compile, plain.compile * 3);
+        assert_eq!(long.after(Stage::Plan, false), plain.after(Stage::Plan, false));
+    }
 }

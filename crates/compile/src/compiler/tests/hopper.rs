@@ -7,7 +7,7 @@ use super::*;
 #[test]
 fn every_helper_for_sm_90a_assembles_and_passes_the_guards() {
     let source = include_str!("hopper.cu");
-    crate::guard_source(source).unwrap();
+    crate::guard_source(source, false).unwrap();
     let widths = [8, 16, 32, 64, 96, 128, 192, 256];
     let mut kernels: Vec<String> = vec!["copies".to_owned()];
     kernels.extend(widths.map(|n| format!("product<kg::mma::bf16, {n}, 0, 1>")));

@@ -243,3 +243,25 @@ fn instructions_for_sm_90a_are_no_state() {
         verdict(&source).unwrap_or_else(|finding| panic!("{kernel}: {}", finding.message));
     }
 }
+
+#[test]
+fn constants_that_nobody_uses_and_labels_of_asm_blocks_are_no_state() {
+    // As CuTe leaves them behind: a variable per trait, and the same labels in each inlined wait.
+    let constants: String =
+        (0..900).map(|index| format!("inline constexpr int v{index} = {index};\n")).collect();
+    let source = format!(
+        "{constants}#include <kg/hopper.cuh>\n__device__ __forceinline__ void wait(uint64_t* bar, uint32_t parity) {{\n\
+         asm volatile(\"{{ .reg .pred P1; LAB_WAIT: mbarrier.try_wait.parity.shared::cta.b64 P1, [%0], %1;\"\n\
+         \"@P1 bra DONE; bra LAB_WAIT; DONE: }}\" :: \"r\"(kg::smem_address(bar)), \"r\"(parity)); }}\n\
+         extern \"C\" __global__ void k(const __grid_constant__ CUtensorMap m, float* x) {{\n\
+         __shared__ alignas(128) float tile[64]; __shared__ alignas(8) uint64_t bar[2];\n\
+         asm volatile(\"cp.async.bulk.tensor.1d.shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_hint\"\n\
+         \" [%0], [%1, {{%3}}], [%2], %4;\" :: \"r\"(kg::smem_address(tile)), \"l\"(&m),\n\
+         \"r\"(kg::smem_address(bar)), \"r\"(0), \"l\"(0x12f0000000000000ull));\n\
+         wait(bar, 0); wait(bar + 1, 0); x[0] = tile[1]; }}"
+    );
+    let compiled = compile(&source, &["k"], DType::F32);
+    assert_eq!(compiled.ptx.matches("LAB_WAIT:").count(), 2);
+    assert!(compiled.ptx.matches("\n.global").count() >= 900, "{}", compiled.ptx.len());
+    guard_ptx(&compiled).unwrap_or_else(|finding| panic!("{}", finding.message));
+}

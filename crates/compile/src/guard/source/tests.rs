@@ -1,7 +1,7 @@
 use super::*;
 
 fn refused(source: &str) -> Finding {
-    *guard_source(source).expect_err(source)
+    *guard_source(source, false).expect_err(source)
 }
 
 #[test]
@@ -79,7 +79,8 @@ fn ordinary_kernels_pass() {
         "#define GLUE(a, b) a##b\n#include <cstdint>\nint include_all = __COUNTER__;",
     ];
     for source in sources {
-        guard_source(source).unwrap_or_else(|finding| panic!("{source}: {}", finding.message));
+        guard_source(source, false)
+            .unwrap_or_else(|finding| panic!("{source}: {}", finding.message));
     }
 }
 
@@ -109,4 +110,45 @@ fn blanking_keeps_every_line_and_column() {
     assert!(!code.contains(" b ") && !code.contains(" e"));
     assert!(code.contains("\"// no\" 'x' 1'0 R\"(/*)\" f"));
     assert_eq!(code.find(" c "), source.find(" c "));
+}
+
+#[test]
+fn headers_of_cutlass_are_refused_without_the_flag() {
+    for name in ["cute/tensor.hpp", "cutlass/version.h", "cutlass/numeric_types.h"] {
+        let finding = refused(&format!("#include <{name}>"));
+        assert!(finding.message.contains(name), "{}", finding.message);
+        assert!(finding.hint.unwrap().contains("`--cutlass`"));
+    }
+}
+
+#[test]
+fn headers_of_cutlass_for_a_device_pass_with_the_flag() {
+    let sources = [
+        "#include <cute/tensor.hpp>\nusing namespace cute;",
+        "/*@plan\n@*/\n// first\n#include <cuda_fp16.h>\n#include \"cute/arch/mma_sm80.hpp\"\n\n#include <cutlass/version.h>",
+    ];
+    for source in sources {
+        guard_source(source, true).unwrap_or_else(|finding| panic!("{source}: {finding:?}"));
+    }
+}
+
+#[test]
+fn headers_of_cutlass_are_no_way_to_the_host() {
+    let sources = [
+        ("#include <cutlass/cluster_launch.hpp>", "host code"),
+        ("#include <cutlass/cuda_host_adapter.hpp>", "host code"),
+        ("#include <cutlass/gemm/device/gemm_universal.h>", "host code"),
+        ("#include <cutlass/util/host_tensor.h>", "host code"),
+        // `<cuda/std/utility>` is made of a macro and this word.
+        ("#define utility ../../../../etc/passwd\n#include <cute/tensor.hpp>", "top of the file"),
+        ("int x;\n#include <cute/tensor.hpp>", "top of the file"),
+        ("#include <cmath>\n#if 1\n#include <cute/tensor.hpp>\n#endif", "top of the file"),
+        ("#include \\\n<cute/tensor.hpp>", "top of the file"),
+        ("#include <cute/../../../etc/passwd>", "available are"),
+    ];
+    for (source, part) in sources {
+        let finding = *guard_source(source, true).expect_err(source);
+        let hint = finding.hint.unwrap();
+        assert!(hint.contains(part), "{source}: {hint}");
+    }
 }
