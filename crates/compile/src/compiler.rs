@@ -18,7 +18,7 @@ use super::{
     log::{self, Log},
     nvrtc::{self, Header, Product},
     prelude, signature, tools,
-    watch::Compiling,
+    watch::{Compiling, EACH_BYTES, EACH_CUTLASS_BYTES},
 };
 
 /// A kernel file to compile, with its macros, kernels and architecture.
@@ -185,7 +185,8 @@ fn compile_now(
     options: &[String],
     names: &[String],
 ) -> Result<Compiled, CompileError> {
-    let compiling = Compiling::begin();
+    let has_cutlass = cutlass::is_included(code);
+    let compiling = Compiling::begin(if has_cutlass { EACH_CUTLASS_BYTES } else { EACH_BYTES });
     let output = nvrtc::compile(code, headers, options, names)?;
     drop(compiling);
     let folders: Vec<String> = folders.iter().map(|dir| format!("{}/", dir.display())).collect();

@@ -14,32 +14,43 @@ use std::{
 /// Exit code of a process whose compilations took too much memory.
 pub const MEMORY_EXIT: i32 = 86;
 
-/// Most bytes that a process may grow by while it compiles: the largest sorts of CUB take 300 MiB, and
-/// two run at a time.
+/// Bytes that a process may grow by while it compiles, whatever it compiles.
 pub const COMPILE_MEMORY_BYTES: u64 = 1 << 30;
+
+/// Bytes for each of several compilations at once: the largest sorts of CUB take 300 MiB.
+pub(super) const EACH_BYTES: u64 = 1 << 29;
+
+/// The same with headers of CuTe: products of `cute::gemm` take 700 MiB.
+pub(super) const EACH_CUTLASS_BYTES: u64 = 3 << 29;
 
 /// Time between two looks: memory grows by some 100 MiB in it.
 const PERIOD: Duration = Duration::from_millis(20);
 
-/// Compilations under way, and the memory of the process when the first of them began.
+/// Compilations under way, the memory of the process when the first of them began, and the most
+/// that it may have grown by since.
 struct Running {
-    count: u32,
+    count: u64,
     before: u64,
+    allowed: u64,
 }
 
-static RUNNING: Mutex<Running> = Mutex::new(Running { count: 0, before: 0 });
+static RUNNING: Mutex<Running> = Mutex::new(Running { count: 0, before: 0, allowed: 0 });
 static STARTED: Condvar = Condvar::new();
 
 /// A compilation under way.
 pub(super) struct Compiling(());
 
 impl Compiling {
-    pub(super) fn begin() -> Self {
+    /// Begins one that may take so many bytes.
+    pub(super) fn begin(bytes: u64) -> Self {
         let mut running = RUNNING.lock().unwrap_or_else(PoisonError::into_inner);
         if running.count == 0 {
             running.before = resident_bytes();
+            running.allowed = COMPILE_MEMORY_BYTES;
         }
         running.count += 1;
+        // What ended gives its memory back late, so that the allowance stays until all have ended.
+        running.allowed = running.allowed.max(running.count * bytes);
         STARTED.notify_all();
         Self(())
     }
@@ -51,8 +62,8 @@ impl Drop for Compiling {
     }
 }
 
-/// Makes this process end with [`MEMORY_EXIT`] when compilations take more than
-/// [`COMPILE_MEMORY_BYTES`].
+/// Makes this process end with [`MEMORY_EXIT`] when compilations take more than they may:
+/// [`COMPILE_MEMORY_BYTES`] at least.
 ///
 /// # Errors
 ///
@@ -65,8 +76,11 @@ fn watch() {
     loop {
         let running = RUNNING.lock().unwrap_or_else(PoisonError::into_inner);
         let running = STARTED.wait_while(running, |running| running.count == 0);
-        let before = running.unwrap_or_else(PoisonError::into_inner).before;
-        if resident_bytes().saturating_sub(before) > COMPILE_MEMORY_BYTES {
+        let (before, allowed) = {
+            let running = running.unwrap_or_else(PoisonError::into_inner);
+            (running.before, running.allowed)
+        };
+        if resident_bytes().saturating_sub(before) > allowed {
             // SAFETY: it takes no pointer and runs no code of this process; handlers of an ordinary
             // exit would wait for the compiler.
             unsafe { nix::libc::_exit(MEMORY_EXIT) };
