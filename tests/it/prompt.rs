@@ -43,7 +43,7 @@ const EXAMPLES: [(&str, &str, &str); 6] = [
         include_str!("../../prompts/examples/split_k.cu"),
     ),
     (
-        "attention_relu",
+        "twice_attention",
         include_str!("../../prompts/examples/attention.toml"),
         include_str!("../../prompts/examples/attention.cu"),
     ),

@@ -49,7 +49,7 @@ impl Compiling {
             running.allowed = COMPILE_MEMORY_BYTES;
         }
         running.count += 1;
-        // What ended gives its memory back late, so that the allowance stays until all have ended.
+        // Memory comes back late, so that the allowance stays until all have ended.
         running.allowed = running.allowed.max(running.count * bytes);
         STARTED.notify_all();
         Self(())

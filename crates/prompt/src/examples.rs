@@ -52,8 +52,8 @@ fn about(name: &str) -> &'static str {
              max(self @ weight.T, 0) of few rows and a long k, in parts of k"
         }
         "attention" => {
-            "for an op `attention_relu(Tensor query, Tensor key, Tensor value) -> Tensor` that computes \
-             max(softmax(query @ key.T / sqrt(d)) @ value, 0), by TMA and wgmma"
+            "for an op `twice_attention(Tensor query, Tensor key, Tensor value) -> Tensor` that computes \
+             2 * softmax(query @ key.T / sqrt(d)) @ value, by TMA and wgmma"
         }
         "row" => "for an op `center(Tensor self) -> Tensor` that subtracts each row's mean",
         _ => {

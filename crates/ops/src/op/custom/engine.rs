@@ -288,8 +288,9 @@ impl Engine for GraphEngine {
         let scales = |node: &Node, of: &Resolved, inputs: &Inputs<'_>, _: &[Array]| {
             node.op.engine.rounded_inside(&node.op.call(&of.case), inputs)
         };
-        // Steps as large as the roundings: a later node may bend within them, as at the edge of a clamp.
-        let roundoff = half_roundoff(call.case.dtype).unwrap_or(U);
+        // Steps as large as the bound takes roundings to be: a later node may bend within them, as at
+        // the edge of a clamp.
+        let roundoff = 4.0 * half_roundoff(call.case.dtype).unwrap_or(U);
         self.response(call, inputs, roundoff, &scales).map(Some)
     }
 

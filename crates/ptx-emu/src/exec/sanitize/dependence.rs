@@ -55,7 +55,7 @@ struct Former<'b> {
 }
 
 impl Machine<'_> {
-    /// What the launch leaves to those that overlap it; nothing if accesses were not watched.
+    /// Accesses of the launch, for those that overlap it; none if they were not watched.
     pub(in crate::exec) fn left_behind(&mut self, source: Source<'_>) -> Option<Before> {
         let mut races = std::mem::take(&mut self.sanitizer.parts);
         races.extend(self.sanitizer.races.take().map(|races| *races));
