@@ -20,7 +20,7 @@ pub const COMPILE_MEMORY_BYTES: u64 = 1 << 30;
 /// Bytes for each of several compilations at once: the largest sorts of CUB take 300 MiB.
 pub(super) const EACH_BYTES: u64 = 1 << 29;
 
-/// The same with headers of CuTe: products of `cute::gemm` take 700 MiB.
+/// The same with headers of CuTe: two products of `cute::gemm` took more than 1 GiB.
 pub(super) const EACH_CUTLASS_BYTES: u64 = 3 << 29;
 
 /// Time between two looks: memory grows by some 100 MiB in it.
