@@ -148,13 +148,13 @@ def run(call, words, named):
     return line
 
 
-def plan(call, most):
-    """The changes of one call: --changes of them, drawn with a fixed seed, every argument having its share."""
+def plan(call, most, seed):
+    """The changes of one call: --changes of them, drawn with --seed, every argument having its share."""
     schema = codec.overload(call["op"])._schema
     arguments = {a.name: a for a in schema.arguments}
     lists = [list(changes(n, v, arguments[n])) for n, v in call["args"].items()
              if n in arguments and n not in ("device", "pin_memory", "layout", "memory_format", "generator")]
-    draw = random.Random(zlib.crc32(json.dumps(call["args"]).encode()))
+    draw = random.Random(zlib.crc32(json.dumps(call["args"]).encode(), seed))
     for made in lists:
         draw.shuffle(made)
     taken, place = [], 0
@@ -188,9 +188,9 @@ def work(todo, path):
             out.flush()
 
 
-def in_child(calls, most, path):
+def in_child(calls, most, seed, path):
     """Runs one overload's changes in child processes, a new one behind each that dies. Returns how many lines."""
-    todo = [(call, words, named) for call in calls for words, named in plan(call, most)]
+    todo = [(call, words, named) for call in calls for words, named in plan(call, most, seed)]
     start, lines, crashes = 0, [], 0
     while start < len(todo) and crashes < 25:
         open(path, "w").close()
@@ -229,7 +229,7 @@ def kind_of(v):
     return (kind, str(x) if kind in ("str", "bool") else None)
 
 
-def choose(paths, most):
+def choose(paths, most, seed):
     """A few calls of each overload that PyTorch took: one of each kind, those of f32 first, and types in turn."""
     found = collections.defaultdict(dict)
     for path in paths:
@@ -243,7 +243,7 @@ def choose(paths, most):
             found[call["op"]].setdefault(key, call)
     for op in sorted(found):
         calls = list(found[op].values())
-        random.Random(zlib.crc32(op.encode())).shuffle(calls)
+        random.Random(zlib.crc32(op.encode(), seed)).shuffle(calls)
         calls.sort(key=lambda c: '"f32"' not in json.dumps(c["args"]))  # stable: f32 first
         half = [c for c in calls if '"f32"' in json.dumps(c["args"])][: (most + 1) // 2]
         yield op, half + [c for c in calls if c not in half][: most - len(half)]
@@ -257,15 +257,16 @@ def main():
     parser.add_argument("--calls", type=int, default=8)
     parser.add_argument("--changes", type=int, default=24)
     parser.add_argument("--ops", help="overloads, with commas")
+    parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
     part, parts = map(int, options.part.split("/"))
     torch.set_num_threads(1)
     count, start, scratch = collections.Counter(), time.time(), options.out + ".scratch"
     with gzip.open(options.out, "wt", compresslevel=5) as file:
-        for i, (op, calls) in enumerate(choose(options.files, options.calls)):
+        for i, (op, calls) in enumerate(choose(options.files, options.calls, options.seed)):
             if i % parts != part or options.ops and op not in options.ops.split(","):
                 continue
-            for text in in_child(calls, options.changes, scratch):
+            for text in in_child(calls, options.changes, options.seed, scratch):
                 count[json.loads(text)["status"]] += 1
                 file.write(text + "\n")
             count["overloads"] += 1

@@ -129,8 +129,8 @@ def in_f64(func, named, outputs):
     return [w["tensor"].get("data") if good(s, w, o) else None for s, w, o in zip(small, wide, outputs)]
 
 
-def seed(text):
-    number = zlib.crc32(text.encode())
+def seed(text, number):
+    number = zlib.crc32(text.encode(), number)
     torch.manual_seed(number)
     numpy.random.seed(number)
     random.seed(number)
@@ -201,7 +201,7 @@ def run_variants(op, sample, writer, source, cuda):
             pass
 
 
-def run_op(op, writer, limits):
+def run_op(op, writer, limits, number):
     full = op.name + ("." + op.variant_test_name if op.variant_test_name else "")
     python_errors = 0
     for short in DTYPES:
@@ -215,7 +215,7 @@ def run_op(op, writer, limits):
         if op.reference_inputs_func is not None and not few:
             kinds.append(("reference", lambda: op.reference_inputs("cpu", dtype), limits[1]))
         for kind, make, most in kinds:
-            seed(f"{full} {short} {kind}")
+            seed(f"{full} {short} {kind}", number)
             try:
                 # each sample is drawn before the first is run, so that running one cannot change the next
                 samples = list(itertools.islice(make(), 4 if few else most))
@@ -225,7 +225,7 @@ def run_op(op, writer, limits):
             for i, sample in enumerate(samples):
                 run_sample(op, sample, writer, f"{full}/{short}/{kind}/{i}", cuda, grad and i < 10, i < 12)
     if op.error_inputs_func is not None:
-        seed(f"{full} errors")
+        seed(f"{full} errors", number)
         try:
             for i, bad in enumerate(itertools.islice(op.error_inputs("cpu"), 100)):
                 before = writer.count["refused"]
@@ -236,7 +236,7 @@ def run_op(op, writer, limits):
     return python_errors
 
 
-def in_child(op, writer, limits, scratch):
+def in_child(op, writer, limits, number, scratch):
     """Runs an op in a process of its own, since some kernels end the process. Returns its lines, those before the end
     where it died."""
     child = os.fork()
@@ -244,7 +244,7 @@ def in_child(op, writer, limits, scratch):
         try:
             writer.count.clear()
             with open(scratch, "w", buffering=1) as writer.file:
-                errors = run_op(op, writer, limits)
+                errors = run_op(op, writer, limits, number)
             with open(scratch + ".state", "wb") as file:
                 pickle.dump((writer.count, writer.seen, errors), file)
         finally:
@@ -271,6 +271,7 @@ def main():
     parser.add_argument("--samples", type=int, default=40)
     parser.add_argument("--references", type=int, default=40)
     parser.add_argument("--first", type=int, default=0, help="skip this many ops of the part")
+    parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
     torch.set_num_threads(1)
     part, parts = map(int, options.part.split("/"))
@@ -283,7 +284,7 @@ def main():
     with gzip.open(options.out, "wt", compresslevel=5) as file:
         for i, op in enumerate(chosen):
             then = time.time()
-            file.write(in_child(op, writer, (options.samples, options.references), scratch))
+            file.write(in_child(op, writer, (options.samples, options.references), options.seed, scratch))
             if time.time() - then > 5 or i % 50 == 0:
                 print(f"{i}/{len(chosen)} {op.name} {time.time() - then:.1f} s; {dict(writer.count)}", file=sys.stderr)
     os.remove(scratch)
