@@ -21,7 +21,7 @@ mod template;
 mod union;
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 use crate::{
     op::{self, OpDef, build_case},

@@ -11,7 +11,7 @@ mod tables;
 )]
 mod values;
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, sync::LazyLock};
 
 use super::{Error, Suite, load, load::from_file};
 use crate::{
@@ -23,6 +23,18 @@ use crate::{
 /// Reads the text of a suite file in which nothing may be wrong.
 fn parse(origin: &str, text: &str) -> Result<Suite, Error> {
     from_file(origin, text)?.strict()
+}
+
+/// Returns the suite of every op, which all tests share: it takes long to load.
+pub(crate) fn opinfo() -> &'static Suite {
+    static OPINFO: LazyLock<Suite> = LazyLock::new(|| load("opinfo").unwrap());
+    &OPINFO
+}
+
+/// Returns the suite `smoke`, which all tests share.
+pub(crate) fn smoke() -> &'static Suite {
+    static SMOKE: LazyLock<Suite> = LazyLock::new(|| load("smoke").unwrap());
+    &SMOKE
 }
 
 fn inputs(case: &Case, seed: u64) -> Vec<HostTensor> {
@@ -40,7 +52,7 @@ fn the_example_of_the_documentation_is_a_suite() {
 
 #[test]
 fn every_smoke_case_infers_generates_and_evaluates() {
-    let suite = load("smoke").unwrap();
+    let suite = smoke();
     for op in suite.ops() {
         let cases = suite.cases(op, None, 11).unwrap();
         let ids: BTreeSet<&str> = cases.iter().map(|case| case.id.as_str()).collect();
@@ -71,7 +83,7 @@ fn every_smoke_case_infers_generates_and_evaluates() {
 
 #[test]
 fn every_smoke_op_covers_what_the_judge_relies_on() {
-    let suite = load("smoke").unwrap();
+    let suite = smoke();
     for op in suite.ops() {
         let cases = suite.cases(op, None, 11).unwrap();
         for dtype in suite.dtypes(op).unwrap() {
@@ -97,7 +109,7 @@ fn every_smoke_op_covers_what_the_judge_relies_on() {
 
 #[test]
 fn drawn_cases_follow_the_seed_and_are_no_public_cases() {
-    let suite = load("smoke").unwrap();
+    let suite = smoke();
     let drawn = |seed| -> Vec<Case> {
         let cases = suite.cases("relu", None, seed).unwrap();
         cases.into_iter().filter(|case| case.class == CaseClass::Drawn).collect()
@@ -173,7 +185,7 @@ fn a_wrong_suite_file_is_an_error_that_names_it() {
         "no suite `smok` (built in: smoke+opinfo, smoke, opinfo, huggingface, sweep; a suite file is given by its path)"
     );
     assert_eq!(load("none.toml").unwrap_err().to_string(), "failed to read suite file none.toml");
-    assert!(load("smoke").unwrap().cases("mmm", None, 0).is_err());
+    assert!(smoke().cases("mmm", None, 0).is_err());
 }
 
 #[test]

@@ -64,13 +64,19 @@ pub(super) fn alike(a: &Case, b: &Case) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::LazyLock;
+
     use super::alike;
-    use crate::suite::{DEFAULT, Filter, load};
+    use crate::suite::{
+        DEFAULT, Filter, Suite, load,
+        tests::{opinfo, smoke},
+    };
+
+    static BOTH: LazyLock<Suite> = LazyLock::new(|| load(DEFAULT).unwrap());
 
     #[test]
     fn the_default_suite_has_every_case_of_its_parts_once() {
-        let (both, smoke, opinfo) =
-            (load(DEFAULT).unwrap(), load("smoke").unwrap(), load("opinfo").unwrap());
+        let (both, smoke, opinfo) = (&*BOTH, smoke(), opinfo());
         assert_eq!(both.ops(), smoke.ops());
         for op in smoke.ops() {
             let cases = both.public_cases(op).unwrap();
@@ -89,8 +95,8 @@ mod tests {
 
     #[test]
     fn an_op_that_is_not_listed_can_be_named() {
-        let both = load(DEFAULT).unwrap();
-        let abs = load("opinfo").unwrap().public_cases("abs").unwrap();
+        let both = &*BOTH;
+        let abs = opinfo().public_cases("abs").unwrap();
         assert_eq!(both.public_cases("abs").unwrap().len(), abs.len());
         let part = both.filter(&Filter { topn: Some(1), ..Filter::default() }).unwrap();
         assert_eq!(part.ops(), both.ops());

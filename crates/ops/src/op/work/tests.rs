@@ -3,7 +3,7 @@ use rayon::prelude::*;
 use super::super::{Array, Call, Input, Inputs, OpDef, all, find, generate, work::unique_elements};
 use crate::{
     record::{ArgValue, Case, HostTensor, InputDistribution},
-    suite,
+    suite::tests::opinfo,
 };
 
 /// Elements of all tensors together of the cases that are tried, each of which is changed in turn.
@@ -120,8 +120,7 @@ fn bytes_that_matter(call: &Call<'_>, hosts: &[HostTensor], enough: usize) -> us
 }
 
 fn cases(op: &str) -> Vec<Case> {
-    let suite = suite::load("opinfo").unwrap();
-    let mut cases = suite.public_cases(op).unwrap_or_default();
+    let mut cases = opinfo().public_cases(op).unwrap_or_default();
     let size = |case: &Case| case.tensors().map(|(_, of)| of.spec.numel()).sum::<usize>();
     // A NaN hides its neighbours.
     cases.retain(|case| {
@@ -164,7 +163,7 @@ fn too_many_bytes(op: &OpDef, case: &Case) -> Option<String> {
 #[test]
 fn a_table_counts_for_nothing() {
     let op = find("embedding").unwrap();
-    let case = suite::load("opinfo").unwrap().public_cases("embedding").unwrap().remove(0);
+    let case = opinfo().public_cases("embedding").unwrap().remove(0);
     let work = op.work(&case);
     let indices: usize = case.args.iter().filter(|arg| arg.name == "indices").map(bytes).sum();
     let out: usize = op.infer(&case).unwrap().iter().map(|spec| spec.storage_bytes()).sum();

@@ -4,7 +4,7 @@ use crate::{
     op::find,
     record::{Case, DType, HostTensor, InputDistribution, tensor::round_to},
     reference::{Integers, Reference, integers::method, is_exact_beyond_f64},
-    suite,
+    suite::tests::opinfo,
 };
 
 use super::inputs;
@@ -23,13 +23,13 @@ fn evaluated(name: &str, data: &[&[i64]]) -> Vec<Vec<i64>> {
 }
 
 fn wide_case(name: &str) -> Case {
-    let cases = suite::load("opinfo").unwrap().cases(name, Some(&[DType::I64]), 7).unwrap();
+    let cases = opinfo().cases(name, Some(&[DType::I64]), 7).unwrap();
     cases.into_iter().find(|case| case.distribution == InputDistribution::Wide).unwrap()
 }
 
 #[test]
 fn small_integers_have_the_reference_that_f64_gives() {
-    let suite = suite::load("opinfo").unwrap();
+    let suite = opinfo();
     let mut compared = 0;
     for name in suite.ops() {
         let op = find(name).unwrap();

@@ -6,7 +6,10 @@ mod vectors;
 use crate::{
     op::{find, generate},
     record::{Case, CaseClass, DType, HostTensor, InputDistribution, tensor::encode},
-    suite,
+    suite::{
+        self,
+        tests::{opinfo, smoke},
+    },
 };
 
 use super::{DELTA_RMS, Error, PERTURB_BELOW, Reference, U, perturb, sampled};
@@ -23,7 +26,7 @@ fn evaluate(case: &Case, hosts: &[HostTensor]) -> Result<Vec<Vec<f64>>, Error> {
 
 /// Returns the smoke cases that an evaluation on the emulator runs.
 fn small_cases(op: &str) -> Vec<Case> {
-    let cases = suite::load("smoke").unwrap().cases(op, None, 5).unwrap();
+    let cases = smoke().cases(op, None, 5).unwrap();
     cases.into_iter().filter(|case| case.class != CaseClass::Realistic).collect()
 }
 
@@ -37,7 +40,7 @@ fn rms(values: &[f64]) -> f64 {
 
 #[test]
 fn the_closed_form_of_the_sensitivity_is_what_perturbation_measures() {
-    for name in suite::load("smoke").unwrap().ops() {
+    for name in smoke().ops() {
         let op = find(name).unwrap();
         if op.exact || op.engine.rounds_differences() {
             continue;
@@ -72,7 +75,7 @@ fn the_closed_form_of_the_sensitivity_is_what_perturbation_measures() {
 #[test]
 fn a_softmax_is_sensitive_to_distances_alone() {
     for name in ["softmax", "log_softmax", "logsumexp"] {
-        let cases = suite::load("opinfo").unwrap().cases(name, Some(&[DType::F32]), 7).unwrap();
+        let cases = opinfo().cases(name, Some(&[DType::F32]), 7).unwrap();
         let case =
             cases.iter().find(|case| case.distribution == InputDistribution::Shifted).unwrap();
         let mut hosts = inputs(case, 9);

@@ -2,14 +2,14 @@
 
 use std::{
     collections::BTreeSet,
+    sync::LazyLock,
     time::{Duration, Instant},
 };
 
-use super::{evaluation::evaluated, load};
+use super::{evaluation::evaluated, load, opinfo};
 use crate::{
     op::{OpDef, all, find},
     record::{Case, CaseClass, TensorSpec},
-    suite::Suite,
 };
 
 /// Most elements of a tensor of a case that is not drawn: an emulator runs every case, one thread at a
@@ -22,23 +22,36 @@ const MOST_DRAWN_ELEMENTS: usize = 2_200_000;
 /// Time that the reference of one case may take, result and bounds.
 const REFERENCE_TIME: Duration = Duration::from_secs(1);
 
-/// Every case of a suite with its op.
-pub(super) fn cases(suite: &Suite) -> Vec<(&'static OpDef, Case)> {
-    let of = |name: &String| {
-        let op: &OpDef = find(name).unwrap();
-        suite.cases(name, None, 11).unwrap().into_iter().map(move |case| (op, case))
-    };
-    suite.ops().iter().flat_map(of).collect()
+/// A case of the suite.
+pub(super) struct Listed {
+    pub(super) op: &'static OpDef,
+    pub(super) case: Case,
+    /// Elements of its largest tensor, outputs included.
+    largest: usize,
+}
+
+/// Every case of the suite, made once for all tests.
+fn cases() -> &'static [Listed] {
+    static CASES: LazyLock<Vec<Listed>> = LazyLock::new(|| {
+        let of = |name: &String| {
+            let op: &OpDef = find(name).unwrap();
+            let cases = opinfo().cases(name, None, 11).unwrap().into_iter();
+            cases.map(move |case| Listed { op, largest: largest(op, &case), case })
+        };
+        opinfo().ops().iter().flat_map(of).collect()
+    });
+    &CASES
 }
 
 /// Returns the cases that are evaluated in tests: small ones, and larger ones in one type.
-pub(super) fn quick_cases(suite: &Suite) -> Vec<(&'static OpDef, Case)> {
-    let is_quick = |(op, case): &(&OpDef, Case)| {
+pub(super) fn quick_cases() -> Vec<&'static Listed> {
+    let is_quick = |listed: &&Listed| {
+        let Listed { op, case, largest } = *listed;
         let dtype = op.dtypes.first() == Some(&case.dtype);
-        let most = largest(op, case);
-        most <= MOST_ELEMENTS || (dtype && case.class == CaseClass::Drawn && most <= 300_000)
+        *largest <= MOST_ELEMENTS
+            || (dtype && case.class == CaseClass::Drawn && *largest <= 300_000)
     };
-    cases(suite).into_iter().filter(is_quick).collect()
+    cases().iter().filter(is_quick).collect()
 }
 
 /// Returns the elements of a case's largest tensor, outputs included.
@@ -50,8 +63,7 @@ fn largest(op: &OpDef, case: &Case) -> usize {
 
 #[test]
 fn opinfo_cases_are_bounded_and_different() {
-    let wrong = |(op, case): (&OpDef, Case)| {
-        let most = largest(op, &case);
+    let wrong = |Listed { op, case, largest }: &Listed| {
         let limit = match case.class {
             CaseClass::Realistic | CaseClass::Huge => usize::MAX,
             CaseClass::Drawn => MOST_DRAWN_ELEMENTS,
@@ -59,15 +71,14 @@ fn opinfo_cases_are_bounded_and_different() {
         };
         let reason = if case.id.contains('#') {
             "is there twice"
-        } else if most > limit {
+        } else if *largest > limit {
             "is large"
         } else {
             return None;
         };
         Some(format!("{} {} {reason}", op.name, case.id))
     };
-    let wrong: Vec<String> =
-        cases(&load("opinfo").unwrap()).into_iter().filter_map(wrong).collect();
+    let wrong: Vec<String> = cases().iter().filter_map(wrong).collect();
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
@@ -78,8 +89,8 @@ const GRID_YZ: usize = 65_535;
 fn every_op_has_sizes_beyond_a_grid_and_a_realistic_one() {
     let mut beyond: BTreeSet<&str> = BTreeSet::new();
     let mut realistic: BTreeSet<&str> = BTreeSet::new();
-    for (op, case) in cases(&load("opinfo").unwrap()) {
-        if case.class == CaseClass::Drawn && GRID_YZ < largest(op, &case) {
+    for Listed { op, case, largest } in cases() {
+        if case.class == CaseClass::Drawn && GRID_YZ < *largest {
             beyond.insert(&op.name);
         } else if case.class == CaseClass::Realistic {
             realistic.insert(&op.name);
@@ -93,8 +104,7 @@ fn every_op_has_sizes_beyond_a_grid_and_a_realistic_one() {
 
 #[test]
 fn opinfo_has_every_op() {
-    let suite = load("opinfo").unwrap();
-    let missing = all().iter().filter(|op| !suite.ops().contains(&op.name));
+    let missing = all().iter().filter(|op| !opinfo().ops().contains(&op.name));
     let missing: Vec<&str> = missing.map(|op| op.name.as_str()).collect();
     assert!(missing.is_empty(), "not in opinfo: {}", missing.join(" "));
 }
@@ -107,11 +117,10 @@ fn opinfo_references_are_fast() {
     let suite = load("opinfo").unwrap();
     println!("loaded in {:.3} s", started.elapsed().as_secs_f64());
     let mut times: Vec<(Duration, &str, String)> = Vec::new();
-    let timed = cases(&suite).into_iter().filter(|(_, case)| !case.class.is_large());
-    for (op, case) in timed {
+    for Listed { op, case, .. } in cases().iter().filter(|of| !of.case.class.is_large()) {
         let started = Instant::now();
-        evaluated(op, &case).unwrap();
-        times.push((started.elapsed(), &op.name, case.id));
+        evaluated(op, case).unwrap();
+        times.push((started.elapsed(), &op.name, case.id.clone()));
     }
     let total: Duration = times.iter().map(|(time, ..)| *time).sum();
     println!("{} ops, {} cases: {:.2} s", suite.ops().len(), times.len(), total.as_secs_f64());

@@ -1,6 +1,6 @@
 //! Pairs of values that cases of the suite of every op must have.
 
-use super::{inputs, load};
+use super::{inputs, opinfo};
 use crate::{
     op::find,
     record::{ArgValue, Case, DType, InputDistribution, tensor::round_to},
@@ -15,7 +15,7 @@ const F16_MAX: f64 = 65_504.0;
 
 /// Returns the cases of an op in a distribution and a type; there is at least one.
 fn cases(op: &str, distribution: InputDistribution, dtype: DType) -> Vec<Case> {
-    let mut cases = load("opinfo").unwrap().cases(op, None, 11).unwrap();
+    let mut cases = opinfo().cases(op, None, 11).unwrap();
     cases.retain(|case| case.distribution == distribution && case.dtype == dtype);
     assert!(!cases.is_empty(), "{op} {dtype}");
     cases
