@@ -9,7 +9,7 @@ else:
     #include "convolution_launch.plan"
 @*/
 
-#if KIND == 2
+#if KIND >= 2
 #include "convolution_transposed.cuh"
 #else
 #include "convolution.cuh"

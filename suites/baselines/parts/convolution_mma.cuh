@@ -111,22 +111,20 @@ __device__ __forceinline__ void multiply_tile(const T_input* input, const T_weig
         }
     }
 
+    const Points<T_out> outputs(output.bias, output.out, output.channels, output.points, output.row_end, 0, tile.column0,
+                                tile.columns);
+    const Points<float> parts(nullptr, output.part, output.channels, output.points, output.row_end, 0, tile.column0,
+                              tile.columns);
     const int row0 = tile.group * of.channels + tile.row0 + warp_m + lane / 4;
 #pragma unroll
     for (int i = 0; i < PIECES_M; ++i) {
 #pragma unroll
         for (int down = 0; down < 2; ++down) {
             const int to_row = row0 + i * 16 + down * 8;
-            if (!output.part) {
-                const Points points{output.bias, output.out, output.channels, output.points, output.row_end, 0,
-                                    tile.column0, tile.columns};
-                points(to_row, warp_n, &sums[i][0][down * 2]);
+            if (output.part) {
+                parts(to_row, warp_n, &sums[i][0][down * 2]);
             } else {
-#pragma unroll
-                for (int j = 0; j < 4; ++j) {
-                    const float pair[1][2] = {{sums[i][j][down * 2], sums[i][j][down * 2 + 1]}};
-                    output.store(output.part, to_row, tile.column0 + warp_n + j * 8 + lane % 4 * 2, pair);
-                }
+                outputs(to_row, warp_n, &sums[i][0][down * 2]);
             }
         }
     }

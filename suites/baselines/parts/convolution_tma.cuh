@@ -1,9 +1,9 @@
 #include "channels_last.cuh"
-#include "convolution_points.cuh"
-#include "tiles_tma.cuh"
+#include "points_tma.cuh"
 
 // k runs over the taps of the filter and, in chunks of 64, over the channels.
-extern "C" __global__ void __launch_bounds__(TILE_THREADS, BLOCKS_PER_SM) convolution_by_boxes(
+template <int DIMS, bool EIGHTS>
+__global__ void __launch_bounds__(TILE_THREADS, BLOCKS_PER_SM) convolution_by_boxes(
     const __grid_constant__ CUtensorMap map_w, const __grid_constant__ CUtensorMap map_x,
     const T_out* __restrict__ bias, T_out* __restrict__ out, int n_images, int channels, int chunks,
     int kernel_z, int kernel_y, int kernel_x, int stride_z, int stride_y, int stride_x,
@@ -26,45 +26,18 @@ extern "C" __global__ void __launch_bounds__(TILE_THREADS, BLOCKS_PER_SM) convol
             kg::tma_load(to.a, &map_w, barrier, channel, tap, row);
             const unsigned short tap_x = tap % kernel_x * dilation_x;
             const unsigned short tap_y = tap / kernel_x % kernel_y * dilation_y;
-#if DIMS == 3
-            const unsigned short tap_z = tap / kernel_x / kernel_y * dilation_z;
-            kg::tma_load_im2col(to.b, &map_x, barrier, channel, x, y, z, image, tap_x, tap_y, tap_z);
-#else
-            kg::tma_load_im2col(to.b, &map_x, barrier, channel, x, y, image, tap_x, tap_y);
-#endif
-        };
-    };
-    auto output = [&](long long tile) {
-        return Points{bias, out, channels, points, channels, static_cast<int>(tile % tiles_m * TILE_M),
-                      tile / tiles_m * TILE_N, columns};
-    };
-    multiply_tiles<true, true>(tiles_m * ((columns + TILE_N - 1) / TILE_N), kernel_z * kernel_y * kernel_x * chunks,
-                               input, output);
-}
-
-// A filter of one tap: the product of the weights and each image as it is.
-extern "C" __global__ void __launch_bounds__(TILE_THREADS, BLOCKS_PER_SM) pointwise_by_boxes(
-    const __grid_constant__ CUtensorMap map_w, const __grid_constant__ CUtensorMap map_x,
-    const T_out* __restrict__ bias, T_out* __restrict__ out, int n_images, int channels, int depth,
-    int points) {
-    const int tiles_m = (channels + TILE_M - 1) / TILE_M;
-    const int tiles_n = (points + TILE_N - 1) / TILE_N;
-    auto input = [&](long long tile) {
-        const int row = tile % tiles_m * TILE_M;
-        const int point = tile / tiles_m % tiles_n * TILE_N;
-        const int image = tile / tiles_m / tiles_n;
-        return [&, row, point, image](int step, Stage& to, uint64_t* barrier) {
-            kg::tma_load(to.a, &map_w, barrier, step * DEPTH, row);
-#pragma unroll
-            for (int x = 0; x < TILE_N; x += 64) {
-                kg::tma_load(to.b + x * DEPTH, &map_x, barrier, point + x, step * DEPTH, image);
+            if constexpr (DIMS == 3) {
+                const unsigned short tap_z = tap / kernel_x / kernel_y * dilation_z;
+                kg::tma_load_im2col(to.b, &map_x, barrier, channel, x, y, z, image, tap_x, tap_y, tap_z);
+            } else {
+                kg::tma_load_im2col(to.b, &map_x, barrier, channel, x, y, image, tap_x, tap_y);
             }
         };
     };
     auto output = [&](long long tile) {
-        const long long image = tile / tiles_m / tiles_n;
-        return Points{bias, out, channels, points, channels, static_cast<int>(tile % tiles_m * TILE_M),
-                      image * points + tile / tiles_m % tiles_n * TILE_N, (image + 1) * points};
+        return Points<T_out, EIGHTS>(bias, out, channels, points, channels, static_cast<int>(tile % tiles_m * TILE_M),
+                                     tile / tiles_m * TILE_N, columns);
     };
-    multiply_tiles<true, false>(static_cast<long long>(tiles_m) * tiles_n * n_images, (depth + DEPTH - 1) / DEPTH, input, output);
+    multiply_tiles<true, true>(tiles_m * ((columns + TILE_N - 1) / TILE_N), kernel_z * kernel_y * kernel_x * chunks,
+                               input, output);
 }
