@@ -125,6 +125,83 @@ fn a_kernel_can_be_the_reference() {
     }
 }
 
+/// A product of rows whose reference says how many terms it adds.
+const DOTS: &str = r#"
+format = 1
+name = "dots"
+semantics = "out[i] = the sum over k of x[i, k] * w[i, k]"
+dtypes = ["f32"]
+[tensors]
+x = "[m, k]"
+w = "[m, k]"
+[outputs]
+out = "[m]"
+[reference]
+cuda = '''
+/*@plan
+launch("dots", grid=cdiv(out.numel, 64), block=64, args=[x, w, out, x.shape[0], x.shape[1]])
+@*/
+extern "C" __global__ void dots(const T_x* x, const T_w* w, T_out* out, int m, int n) {
+  const int i = blockIdx.x * 64 + threadIdx.x;
+  if (i >= m) return;
+  T_out sum = 0;
+  for (int k = 0; k < n; ++k) sum += x[i * n + k] * w[i * n + k];
+  out[i] = sum;
+}
+'''
+accumulation = "k"
+[[cases]]
+m = 96
+k = 160
+[[cases]]
+m = 3
+k = 4096
+"#;
+
+const DOT: &str = r#"/*@plan
+launch("f", grid=cdiv(out.numel, 64), block=64, args=[contiguous(x), contiguous(w), out, x.shape[0], x.shape[1]])
+@*/
+#include <cuda_bf16.h>
+extern "C" __global__ void f(const float* x, const float* w, float* out, int m, int n) {
+  const int i = blockIdx.x * 64 + threadIdx.x;
+  if (i >= m) return;
+  float sum = 0;
+  for (int k = 0; k < n; ++k) sum += x[i * n + k] * w[i * n + k];
+  out[i] = sum;
+}
+"#;
+
+#[test]
+fn sums_of_a_kernel_reference_may_be_added_in_order_and_not_coarsely() {
+    let folder = folder();
+    let path = folder.path();
+    let verdict = |op: &str, from: &str, to: &str| {
+        let kernel = DOT.replace(from, to);
+        assert!(from == to || kernel != DOT, "{from}");
+        fs::write(path.join("dots.toml"), op).unwrap();
+        fs::write(path.join("dots.cu"), kernel).unwrap();
+        let output = kgen(path, &["eval", "dots.cu", "--op-file", "dots.toml"]).output().unwrap();
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let (sum, product) = ("sum += x[i * n + k] * w[i * n + k]", "x[i * n + k] * w[i * n + k]");
+    let honest = verdict(DOTS, "", "");
+    assert!(honest.contains("dots: passed on emu"), "{honest}");
+    let four = "sum += k % 4 == 0 ? (x[i * n + k] * w[i * n + k] + x[i * n + k + 1] * w[i * n + k + 1]) + \
+                (x[i * n + k + 2] * w[i * n + k + 2] + x[i * n + k + 3] * w[i * n + k + 3]) : 0.0f";
+    assert!(verdict(DOTS, sum, four).contains("dots: passed on emu"));
+    let silent = DOTS.replace("accumulation = \"k\"\n", "");
+    assert!(verdict(&silent, "", "").contains("wrong_output"));
+    for (from, to) in [
+        (sum, "sum = __bfloat162float(__float2bfloat16(sum + x[i * n + k] * w[i * n + k]))"),
+        (product, "__bfloat162float(__float2bfloat16(x[i * n + k])) * w[i * n + k]"),
+        (product, "__int_as_float(__float_as_int(x[i * n + k]) & ~0x1fff) * w[i * n + k]"),
+        ("k < n", "k < n - 1"),
+    ] {
+        let judged = verdict(DOTS, from, to);
+        assert!(judged.contains("wrong_output"), "{to}: {judged}");
+    }
+}
+
 #[test]
 fn a_run_remembers_its_op() {
     let folder = folder();
@@ -152,7 +229,7 @@ fn mistakes_name_the_file_the_place_and_the_reason() {
     let folder = folder();
     let path = folder.path();
     for (from, to, says) in [
-        ("gelu(h,", "geluu(h,", "line 60, column 5: unknown op `geluu` (did you mean `gelu`"),
+        ("gelu(h,", "geluu(h,", "line 62, column 5: unknown op `geluu` (did you mean `gelu`"),
         ("\"[b, s, d]\"\nbias", "\"[b, s d]\"\nbias", "is no shape"),
         ("add(g, residual)", "add(g, residuals)", "unknown name `residuals`"),
         ("[reference]\ngraph", "[reference]\npython", "defines no `reference`"),

@@ -61,8 +61,13 @@ pub(super) struct OutputDecl {
 pub(super) enum Reference {
     /// A composition of catalogue ops.
     Graph(Graph),
-    /// The text of a kernel file.
-    Cuda(String),
+    /// A kernel file.
+    Cuda {
+        /// Its text.
+        source: String,
+        /// The number of terms that one output element is the sum of.
+        accumulation: Option<Expr>,
+    },
     /// Code that the Python process runs.
     Python(PythonReference),
 }
@@ -243,6 +248,12 @@ impl Definition {
             Axis::Range(_) => None,
         });
         scalars.chain(fixed).collect()
+    }
+
+    /// Returns the names that have a value in every case: extents and integer scalars.
+    pub(super) fn integers(&self) -> Vec<&str> {
+        let scalars = self.scalars.iter().filter(|(_, value)| matches!(value, ArgValue::Int(_)));
+        self.symbols().into_iter().chain(scalars.map(|(name, _)| name.as_str())).collect()
     }
 
     /// Returns the names of the extents that cases give, each once, in the order in which they come.

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use crate::{
+    expr::{Expr, Symbols},
     op::{
         Array, Call, DistributionError, Engine, InferError, Inputs, Param, Role, Shaped, by_role,
     },
@@ -109,6 +110,9 @@ pub(super) struct EvaluatedEngine {
     pub(super) declared: Declared,
     /// Whether the evaluator knows [`Quantity::Spread`] and [`Quantity::Magnitude`].
     pub(super) measures: bool,
+    /// The number of terms that one output element is the sum of; `None` where there is no sum, or the
+    /// evaluator's magnitudes have it.
+    pub(super) accumulation: Option<Expr>,
 }
 
 impl EvaluatedEngine {
@@ -124,11 +128,30 @@ impl EvaluatedEngine {
         };
         evaluator(call, inputs, quantity).map_err(|reason| Error::Elsewhere { reason })
     }
+
+    /// Returns the number of terms of a sum, at least 1.
+    fn terms(&self, call: &Call<'_>, symbols: &Symbols) -> Result<usize, InferError> {
+        let Some(terms) = &self.accumulation else { return Ok(1) };
+        let value = terms.value(symbols);
+        let count = value.and_then(|value| usize::try_from(value).ok());
+        // A sum over an empty extent has no terms.
+        let is_empty = || call.case.tensors().any(|(_, tensor)| tensor.spec.shape.contains(&0));
+        match count {
+            Some(count @ 1..) => Ok(count),
+            Some(0) if is_empty() => Ok(1),
+            _ => {
+                let value = value.map_or("no number".to_owned(), |value| value.to_string());
+                let value = format!("{terms} = {value}");
+                Err(InferError::value("accumulation", value, "a number of terms"))
+            }
+        }
+    }
 }
 
 impl Engine for EvaluatedEngine {
     fn infer(&self, call: &Call<'_>) -> Result<Vec<Shaped>, InferError> {
         let symbols = self.declared.symbols(call)?;
+        self.terms(call, &symbols)?;
         let outputs = self.declared.outputs.iter().map(|output| {
             let shape = output.shape.as_ref();
             let extents = shape.and_then(|shape| shape.extents(&symbols)).ok_or_else(|| {
@@ -159,6 +182,11 @@ impl Engine for EvaluatedEngine {
 
     fn magnitude(&self, call: &Call<'_>, inputs: &Inputs<'_>) -> Result<Option<Vec<Array>>, Error> {
         self.measures.then(|| self.get(call, inputs, Quantity::Magnitude)).transpose()
+    }
+
+    fn accumulation_len(&self, call: &Call<'_>) -> usize {
+        let symbols = self.declared.symbols(call);
+        symbols.and_then(|symbols| self.terms(call, &symbols)).unwrap_or(1)
     }
 
     fn generator(&self, call: &Call<'_>, param: &Param) -> Result<Gen, DistributionError> {

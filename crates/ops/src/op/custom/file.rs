@@ -6,7 +6,7 @@ use toml::{
 };
 
 use crate::{
-    expr::{Expr, is_name},
+    expr::{Expr, Symbols, is_name},
     op::Role,
     record::{ArgValue, DType, dtype::UnknownDTypeError},
 };
@@ -105,7 +105,7 @@ pub(super) fn read(text: &str) -> Result<Definition, CustomError> {
         tensors,
         scalars,
         outputs: reader.outputs(&root)?,
-        reference: Reference::Cuda(String::new()),
+        reference: Reference::Cuda { source: String::new(), accumulation: None },
         cases: reader.cases(&root)?,
         module,
     };
@@ -460,8 +460,9 @@ impl<'a> Reader<'a> {
         let what = "`graph`, a composition of catalogue ops, `cuda`, a plain kernel file, `python`, a \
                     function, or `module = true`, the imported module";
         let section = root.section("reference")?.ok_or_else(|| root.missing("reference", what))?;
-        section.only(&["graph", "cuda", "python", "module"])?;
-        let entries = section.entries();
+        section.only(&["graph", "cuda", "accumulation", "python", "module"])?;
+        let mut entries = section.entries();
+        entries.retain(|(key, _)| key.get_ref() != "accumulation");
         let [(key, value)] = entries.as_slice() else {
             let reason = match entries.is_empty() {
                 true => format!("the reference is empty: {what}"),
@@ -475,7 +476,10 @@ impl<'a> Reader<'a> {
                 let graph = parse::graph(self.string(value)?, definition);
                 Reference::Graph(graph.map_err(|error| self.inside(value, error))?)
             }
-            "cuda" => Reference::Cuda(self.string(value)?.to_owned()),
+            "cuda" => Reference::Cuda {
+                source: self.string(value)?.to_owned(),
+                accumulation: self.accumulation(&section, definition)?,
+            },
             "python" => Reference::Python(self.python(value)?),
             _ if !matches!(value.get_ref(), DeValue::Boolean(true)) => {
                 return Err(self.wrong(at, "`module` is true, or left out"));
@@ -485,15 +489,45 @@ impl<'a> Reader<'a> {
             }
             _ => Reference::Python(PythonReference::Module),
         };
+        if let (Some((at, _)), false) =
+            (section.get("accumulation"), matches!(definition.reference, Reference::Cuda { .. }))
+        {
+            return Err(self.wrong(at, "`accumulation` belongs to a kernel, which says no length"));
+        }
         let bare = definition.outputs.iter().find(|output| output.shape.is_none());
         match (&definition.reference, bare) {
-            (Reference::Cuda(_) | Reference::Python(_), Some(OutputDecl { name, .. })) => {
+            (Reference::Cuda { .. } | Reference::Python(_), Some(OutputDecl { name, .. })) => {
                 let reason =
                     format!("without a graph it needs `outputs.{name} = \"[..]\"`, its shape");
                 Err(self.wrong(at, reason))
             }
             _ => Ok(()),
         }
+    }
+
+    /// Reads the number of terms of a sum.
+    fn accumulation(
+        &self,
+        section: &Section<'_, '_>,
+        definition: &Definition,
+    ) -> Result<Option<Expr>, CustomError> {
+        let Some((at, value)) = section.get("accumulation") else { return Ok(None) };
+        let text = match value.get_ref() {
+            DeValue::String(text) => text.as_ref(),
+            _ => self.raw(value),
+        };
+        let wrong = |reason: String| Err(self.wrong(at, reason));
+        let Some(terms) = Expr::parse(text) else {
+            return wrong(format!("`{text}` is no number of terms such as \"k\" or \"c*h*w\""));
+        };
+        let known = definition.integers();
+        if let Some(name) = terms.names().into_iter().find(|name| !known.contains(name)) {
+            return wrong(format!("unknown name `{name}` (known here: {})", known.join(", ")));
+        }
+        if terms.names().is_empty() && terms.value(&Symbols::new()).is_none_or(|terms| terms < 1) {
+            return wrong(format!("a sum has at least one term, not {text}"));
+        }
+        Ok(Some(terms))
     }
 
     fn python(&self, value: &Spanned<DeValue<'_>>) -> Result<PythonReference, CustomError> {

@@ -104,8 +104,8 @@ fn build(text: &str) -> Result<OpDef, CustomError> {
     // A case that cannot be worded is a mistake of the file, found before any is used.
     definition.case_texts(text)?;
     let mut node_families = Vec::new();
-    let elsewhere = |measures| -> Box<dyn Engine> {
-        Box::new(EvaluatedEngine { declared: Declared::new(&definition), measures })
+    let elsewhere = |measures, accumulation| -> Box<dyn Engine> {
+        Box::new(EvaluatedEngine { declared: Declared::new(&definition), measures, accumulation })
     };
     let (mut kernel, mut python) = (None, None);
     let engine = match &definition.reference {
@@ -113,13 +113,13 @@ fn build(text: &str) -> Result<OpDef, CustomError> {
             node_families = graph.families();
             Box::new(GraphEngine::new(&definition, graph.clone()))
         }
-        Reference::Cuda(source) => {
+        Reference::Cuda { source, accumulation } => {
             kernel = Some(ReferenceKernel::new(&definition, source.clone()));
-            elsewhere(false)
+            elsewhere(false, accumulation.clone())
         }
         Reference::Python(reference) => {
             python = Some(reference.clone());
-            elsewhere(true)
+            elsewhere(true, None)
         }
     };
     Ok(OpDef {

@@ -199,6 +199,56 @@ fn a_kernel_reference_is_run_by_whom_it_is_given_to() {
     assert_eq!(reference.evaluate().unwrap()[0].len(), 6);
 }
 
+/// An op of sums, with a line of its reference and a case.
+fn sums(line: &str, case: &str) -> String {
+    format!(
+        "format = 1\nname = \"sums\"\nsemantics = \"x\"\n[tensors]\nx = \"[m, 2*k]\"\n\
+        [scalars]\ngroup = 4\np = 0.5\n[outputs]\nout = \"[m]\"\n[reference]\n{line}\n[[cases]]\n\
+        {case}\n"
+    )
+}
+
+#[test]
+fn a_kernel_reference_says_how_many_terms_it_adds() {
+    for (line, case, terms) in [
+        ("cuda = \"kernel\"", "m = 3\nk = 80", 1),
+        ("cuda = \"kernel\"\naccumulation = \"2*k\"", "m = 3\nk = 80", 160),
+        ("accumulation = \"2*k // group\"\ncuda = \"kernel\"", "m = 3\nk = 80", 40),
+        ("cuda = \"kernel\"\naccumulation = 7", "m = 3\nk = 80", 7),
+        ("cuda = \"kernel\"\naccumulation = \"k\"", "m = 3\nk = 0", 1),
+    ] {
+        let op = custom(&sums(line, case)).unwrap();
+        assert_eq!(op.accumulation_len(&cases(&op)[0]), terms, "{line}");
+    }
+    for (value, case, says) in [
+        ("\"k // 100\"", "m = 3\nk = 80", "k//100 = 0"),
+        ("\"k - 81\"", "m = 3\nk = 80", "k - 81 = -1"),
+        ("\"m // (k - 80)\"", "m = 3\nk = 80", "no number"),
+    ] {
+        let op =
+            custom(&sums(&format!("cuda = \"kernel\"\naccumulation = {value}"), case)).unwrap();
+        let error = suite::of_op(op, "mine.toml").unwrap_err().to_string();
+        assert!(error.contains("mine.toml, line 14") && error.contains(says), "{error}");
+    }
+    for (line, says) in [
+        (
+            "cuda = \"kernel\"\naccumulation = \"q\"",
+            "13, column 1: unknown name `q` (known here: m, k, group)",
+        ),
+        ("cuda = \"kernel\"\naccumulation = \"p\"", "unknown name `p`"),
+        ("cuda = \"kernel\"\naccumulation = 0", "at least one term, not 0"),
+        ("cuda = \"kernel\"\naccumulation = \"3 - 4\"", "at least one term, not 3 - 4"),
+        ("cuda = \"kernel\"\naccumulation = -2", "no number of terms"),
+        ("cuda = \"kernel\"\naccumulation = \"k +\"", "no number of terms"),
+        ("cuda = \"kernel\"\naccumulation = [1]", "no number of terms"),
+        ("python = \"def reference(x): return x\"\naccumulation = \"k\"", "belongs to a kernel"),
+        ("accumulation = \"k\"", "the reference is empty"),
+    ] {
+        let error = custom(&sums(line, "m = 3\nk = 80")).unwrap_err().to_string();
+        assert!(error.contains(says), "{error}, not {says}");
+    }
+}
+
 #[test]
 fn a_python_reference_measures_its_responses_itself() {
     let text = "format = 1\nname = \"twice\"\nsemantics = \"x\"\n[tensors]\nx = \"[n]\"\n\
