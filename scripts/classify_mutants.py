@@ -21,7 +21,8 @@ def main():
     sanitizer = out / "sanitizer.json"
     tools = json.loads(sanitizer.read_text())["tools"] if sanitizer.exists() else {}
     known = json.loads(TARGET.read_text())["mutants"] if TARGET.exists() else {}
-    classified = {}
+    # Mutants that were not run now stay as they are.
+    classified = dict(known)
     for run in runs:
         name = run["id"]
         reports = [f"{tool}: {found[name][0]['what']}" for tool, found in sorted(tools.items()) if found.get(name)]

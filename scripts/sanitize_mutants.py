@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""What compute-sanitizer says about the mutants: an independent opinion on which are undefined.
+"""What compute-sanitizer says about mutants whose outputs are right: an independent opinion on which are undefined.
 
     sanitize_mutants.py EMU_CHECK OUT SECONDS
 
-EMU_CHECK: the binary of crates/emu-check. Runs `emu-check run ID,.. --bare` under each tool of compute-sanitizer and writes
-OUT/sanitizer.json: per tool and mutant the reports, each with its lines of the kernel file, and for every
+EMU_CHECK: the binary of crates/emu-check, which has written OUT/mutants.json. Runs `emu-check run ID,.. --bare` under each
+tool of compute-sanitizer and writes OUT/sanitizer.json: per tool and mutant the reports, each with its lines of the kernel file, and for every
 mutant that was reached an entry, if only an empty one. OUT/sanitizer.log.gz holds the tools' own words. Each
 mutant's kernel is named after it, so that reports are told apart by name; what names none belongs to the
 mutant that was running.
@@ -133,8 +133,8 @@ def main():
         return
     version = subprocess.run([sanitizer, "--version"], capture_output=True, text=True)
     result["version"] = version.stdout.strip().splitlines()[-1:]
-    listed = subprocess.run([emu_check, "list"], capture_output=True, text=True, check=True)
-    ids = listed.stdout.split()
+    runs = json.load(open(os.path.join(out, "mutants.json")))
+    ids = [run["id"] for run in runs if run["outcome"] == "same"]
     logs = tempfile.TemporaryFile("w+")
     with concurrent.futures.ThreadPoolExecutor(len(TOOLS) * PROCESSES_PER_TOOL) as pool:
         jobs = {}

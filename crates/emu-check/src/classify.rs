@@ -18,7 +18,7 @@ use super::{
 };
 
 /// Children at once: starting one takes longer than most mutants.
-const CHILDREN: usize = 4;
+const CHILDREN: usize = 8;
 
 /// Time that a child has until its first mutant begins.
 const START_LIMIT: Duration = Duration::from_secs(60);

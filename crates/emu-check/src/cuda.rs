@@ -1,6 +1,6 @@
 //! A kernel of the corpus on a GPU.
 
-use emu_corpus::{Case, Kernel, Role};
+use emu_corpus::{Arg, Case, Kernel, Role};
 use kgen_device::{
     BufferId, CudaDevice, Device as _, Image, KernelArg, Launch, LaunchAttributes, LaunchError,
     ModuleId,
@@ -42,8 +42,8 @@ fn run(
     buffers: &mut Vec<(BufferId, Role)>,
 ) -> Result<GpuOutputs, LaunchError> {
     let mut args = Vec::new();
-    for arg in &case.args {
-        let data = match arg {
+    for (arg, data) in kernel.args.iter().zip(&case.args) {
+        let data = match data {
             Ok(data) => data,
             Err(scalar) => {
                 args.push(KernelArg::Bytes(scalar.clone()));
@@ -57,7 +57,13 @@ fn run(
             (Role::Out, Some(byte)) => device.fill(buffer, &[byte])?,
             (Role::In | Role::InOut, _) => device.write(buffer, &data.bytes)?,
         }
-        args.push(KernelArg::Pointer { buffer, byte_offset: 0 });
+        args.push(match arg {
+            Arg::TensorMap { shape, .. } => {
+                let map = Box::new(shape.tensor_map(data.dtype));
+                KernelArg::TensorMap { buffer, byte_offset: 0, map }
+            }
+            Arg::Buffer { .. } | Arg::Scalar(_) => KernelArg::Pointer { buffer, byte_offset: 0 },
+        });
     }
     let launch = Launch {
         kernel: entry.to_owned(),

@@ -2,8 +2,8 @@
 
 use std::time::Instant;
 
-use emu_corpus::{Case, Kernel, Role};
-use ptx_emu::{Config, Emulator, Launch, Module, Options, Report};
+use emu_corpus::{Arg, Case, Kernel, Role};
+use ptx_emu::{Config, Emulator, Launch, Module, Options, Report, TensorMap};
 
 /// The result of a launch on the emulator.
 #[derive(Debug)]
@@ -26,8 +26,8 @@ pub(super) fn emulate(
 ) -> Emulated {
     let mut emulator = Emulator::new(Config::default());
     let mut outputs = Vec::new();
-    let args = case.args.iter().map(|arg| {
-        let data = match arg {
+    let args = kernel.args.iter().zip(&case.args).map(|(arg, data)| {
+        let data = match data {
             Err(scalar) => return scalar.clone(),
             Ok(data) => data,
         };
@@ -40,7 +40,13 @@ pub(super) fn emulate(
         if data.role != Role::In {
             outputs.push(buffer);
         }
-        emulator.address(buffer).to_le_bytes().to_vec()
+        let address = emulator.address(buffer);
+        match arg {
+            Arg::TensorMap { shape, .. } => {
+                TensorMap { address, ..shape.tensor_map(data.dtype) }.encode().to_vec()
+            }
+            Arg::Buffer { .. } | Arg::Scalar(_) => address.to_le_bytes().to_vec(),
+        }
     });
     let launch = Launch {
         kernel: entry.to_owned(),
@@ -50,8 +56,9 @@ pub(super) fn emulate(
         cluster: None,
         args: args.collect(),
     };
+    let options = Options { cooperative: Some(kernel.is_cooperative()), ..options.clone() };
     let start = Instant::now();
-    let report = emulator.launch(module, &launch, options);
+    let report = emulator.launch(module, &launch, &options);
     let seconds = start.elapsed().as_secs_f64();
     let outputs = outputs.into_iter().map(|buffer| emulator.bytes(buffer).to_vec()).collect();
     Emulated { report, outputs, seconds }

@@ -21,7 +21,7 @@ use std::{
 };
 
 use clap::{Parser, Subcommand};
-use emu_corpus::mutants;
+use emu_corpus::{Mutant, mutants};
 use kgen_compile::{Compiler, LocateOptions, ProvisionOptions, Toolchain};
 use kgen_device::CudaDevice;
 use kgen_settings::{NvrtcSettings, env};
@@ -56,6 +56,9 @@ enum Command {
     Mutants {
         /// Folder for mutants.json
         out: PathBuf,
+        /// Mutants of these kernels alone
+        #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+        kernels: Vec<String>,
     },
     /// Run these mutants in this process
     Run {
@@ -68,8 +71,6 @@ enum Command {
         #[arg(long)]
         bare: bool,
     },
-    /// List the mutants
-    List,
 }
 
 /// A failure of the tool or its machine, never of a kernel.
@@ -107,12 +108,8 @@ fn main() -> ExitCode {
 /// Returns whether all is as it should be.
 fn execute(Cli { nvrtc, gpu, command }: Cli) -> Result<bool, Error> {
     Ok(match command {
-        Command::List => {
-            mutants().iter().for_each(|mutant| println!("{}", mutant.id));
-            true
-        }
         Command::Agreement { out } => agree(&toolchain(nvrtc)?, gpu, &out)?,
-        Command::Mutants { out } => classify_all(&toolchain(nvrtc)?, gpu, &out)?,
+        Command::Mutants { out, kernels } => classify_all(&toolchain(nvrtc)?, gpu, &out, &kernels)?,
         Command::Run { ids, seed, bare } => {
             let seeds = seed.as_ref().map_or(&SEEDS[..], std::slice::from_ref);
             run(&toolchain(nvrtc)?, gpu, &ids, seeds, bare)?;
@@ -154,9 +151,17 @@ fn agree(toolchain: &Toolchain, gpu: u32, out: &Path) -> Result<bool, Error> {
     Ok(n_agree == rows.len())
 }
 
-/// Returns whether all mutants compile.
-fn classify_all(toolchain: &Toolchain, gpu: u32, out: &Path) -> Result<bool, Error> {
-    let ids: Vec<_> = mutants().into_iter().map(|mutant| mutant.id).collect();
+/// Runs the mutants of some kernels, or of all; returns whether all compile.
+fn classify_all(
+    toolchain: &Toolchain,
+    gpu: u32,
+    out: &Path,
+    kernels: &[String],
+) -> Result<bool, Error> {
+    let chosen = |mutant: &Mutant| {
+        kernels.is_empty() || kernels.iter().any(|name| name == mutant.kernel.name)
+    };
+    let ids: Vec<_> = mutants().into_iter().filter(chosen).map(|mutant| mutant.id).collect();
     let nvrtc = toolchain.nvrtc.clone().into_os_string();
     let args: [OsString; 5] =
         ["--nvrtc".into(), nvrtc, "--gpu".into(), gpu.to_string().into(), "run".into()];

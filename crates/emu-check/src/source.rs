@@ -24,9 +24,11 @@ pub(super) fn build(
     arch: &str,
 ) -> Result<Built, Error> {
     let (name, rest) = split_entry(entry);
-    let defines: Vec<_> =
-        alias.iter().map(|alias| (name.to_owned(), (*alias).to_owned())).collect();
-    let job = CompileJob { source, defines: &defines, types: &[], kernels: &[], arch };
+    let source = match alias {
+        Some(alias) => &renamed(source, name, alias),
+        None => source,
+    };
+    let job = CompileJob { source, defines: &[], types: &[], kernels: &[], arch };
     match compiler.compile(&job) {
         Ok(compiled) => {
             let entry = match (alias, rest) {
@@ -50,6 +52,21 @@ pub(super) fn build(
     }
 }
 
+/// Renames a kernel in its source; what has its name in a namespace is something else.
+fn renamed(source: &str, name: &str, alias: &str) -> String {
+    let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    let mut text = String::with_capacity(source.len());
+    let mut rest = source;
+    while let Some(at) = rest.find(name) {
+        let (before, behind) = (&rest[..at], &rest[at + name.len()..]);
+        text.push_str(before);
+        let is_part = text.ends_with(is_word) || behind.starts_with(is_word);
+        text.push_str(if is_part || text.ends_with("::") { name } else { alias });
+        rest = behind;
+    }
+    text + rest
+}
+
 /// Splits the name of a kernel in its module into the name in the source and, where it is mangled,
 /// what follows that.
 fn split_entry(entry: &str) -> (&str, Option<&str>) {
@@ -64,7 +81,14 @@ fn split_entry(entry: &str) -> (&str, Option<&str>) {
 
 #[cfg(test)]
 mod tests {
-    use super::split_entry;
+    use super::{renamed, split_entry};
+
+    #[test]
+    fn a_kernel_is_renamed_and_nothing_that_has_its_name_in_it() {
+        let source = "void copy(int copy_of) { kg::copy(copies, bulk_copy); } // copy";
+        let wanted = "void m__1(int copy_of) { kg::copy(copies, bulk_copy); } // m__1";
+        assert_eq!(renamed(source, "copy", "m__1"), wanted);
+    }
 
     #[test]
     fn mangled_names_are_taken_apart() {

@@ -22,6 +22,7 @@ use crate::Kernel;
 #[must_use]
 pub fn all() -> Vec<Kernel> {
     [
+        asynchronous::list(),
         atomics::list(),
         attention::list(),
         conv::list(),
@@ -38,14 +39,6 @@ pub fn all() -> Vec<Kernel> {
     .concat()
 }
 
-/// Kernels for `sm_90a` that no GPU has run yet, with tensor maps among their arguments. They are to go
-/// to [`all`] once `emu-check` makes maps on a GPU and has recorded them; until then only the
-/// emulator's tests hold them against their references.
-#[must_use]
-pub fn unrecorded() -> Vec<Kernel> {
-    asynchronous::list()
-}
-
 /// Name and mutants of each kernel that has some.
 pub(crate) const MUTANTS: &[(&str, &str)] = &[
     ("argmax_packed", include_str!("../mutants/argmax_packed.toml")),
@@ -58,6 +51,10 @@ pub(crate) const MUTANTS: &[(&str, &str)] = &[
     ("block_sum", include_str!("../mutants/block_sum.toml")),
     ("bmm_nt", include_str!("../mutants/bmm_nt.toml")),
     ("broadcast_add", include_str!("../mutants/broadcast_add.toml")),
+    ("bulk_reduce", include_str!("../mutants/bulk_reduce.toml")),
+    ("bulk_ring", include_str!("../mutants/bulk_ring.toml")),
+    ("bulk_rows", include_str!("../mutants/bulk_rows.toml")),
+    ("bulk_store", include_str!("../mutants/bulk_store.toml")),
     ("causal_attention", include_str!("../mutants/causal_attention.toml")),
     ("cg_reduce", include_str!("../mutants/cg_reduce.toml")),
     ("cluster_histogram", include_str!("../mutants/cluster_histogram.toml")),
@@ -69,9 +66,12 @@ pub(crate) const MUTANTS: &[(&str, &str)] = &[
     ("conv2d", include_str!("../mutants/conv2d.toml")),
     ("conv3x3_halo", include_str!("../mutants/conv3x3_halo.toml")),
     ("cumsum_rows", include_str!("../mutants/cumsum_rows.toml")),
+    ("dependent", include_str!("../mutants/dependent.toml")),
     ("depthwise_nhwc", include_str!("../mutants/depthwise_nhwc.toml")),
     ("dequant_int8", include_str!("../mutants/dequant_int8.toml")),
     ("dot_f64", include_str!("../mutants/dot_f64.toml")),
+    ("dsmem_scan", include_str!("../mutants/dsmem_scan.toml")),
+    ("dsmem_sum", include_str!("../mutants/dsmem_sum.toml")),
     ("embedding", include_str!("../mutants/embedding.toml")),
     ("flash_attention", include_str!("../mutants/flash_attention.toml")),
     ("flash_mma", include_str!("../mutants/flash_mma.toml")),
@@ -79,6 +79,7 @@ pub(crate) const MUTANTS: &[(&str, &str)] = &[
     ("fp8_quantize", include_str!("../mutants/fp8_quantize.toml")),
     ("gelu_half2", include_str!("../mutants/gelu_half2.toml")),
     ("grid_barrier", include_str!("../mutants/grid_barrier.toml")),
+    ("grid_normalize", include_str!("../mutants/grid_normalize.toml")),
     ("group_norm", include_str!("../mutants/group_norm.toml")),
     ("group_norm_warp", include_str!("../mutants/group_norm_warp.toml")),
     ("hgemm_async_3", include_str!("../mutants/hgemm_async_3.toml")),
@@ -101,11 +102,13 @@ pub(crate) const MUTANTS: &[(&str, &str)] = &[
     ("matvec_float4", include_str!("../mutants/matvec_float4.toml")),
     ("matvec_warp", include_str!("../mutants/matvec_warp.toml")),
     ("maxpool", include_str!("../mutants/maxpool.toml")),
-    ("median3x3", include_str!("../mutants/median3x3.toml")),
     ("mbarrier_pipeline", include_str!("../mutants/mbarrier_pipeline.toml")),
+    ("median3x3", include_str!("../mutants/median3x3.toml")),
     ("mma_int8", include_str!("../mutants/mma_int8.toml")),
+    ("mma_sparse", include_str!("../mutants/mma_sparse.toml")),
     ("mse_loss", include_str!("../mutants/mse_loss.toml")),
     ("relu_float4", include_str!("../mutants/relu_float4.toml")),
+    ("remote_arrive", include_str!("../mutants/remote_arrive.toml")),
     ("rmsnorm_bf16", include_str!("../mutants/rmsnorm_bf16.toml")),
     ("row_argmax", include_str!("../mutants/row_argmax.toml")),
     ("row_max_unrolled", include_str!("../mutants/row_max_unrolled.toml")),
@@ -122,32 +125,8 @@ pub(crate) const MUTANTS: &[(&str, &str)] = &[
     ("softmax_online", include_str!("../mutants/softmax_online.toml")),
     ("softmax_shfl", include_str!("../mutants/softmax_shfl.toml")),
     ("spin_lock", include_str!("../mutants/spin_lock.toml")),
-    ("stencil5", include_str!("../mutants/stencil5.toml")),
-    ("topk_warp", include_str!("../mutants/topk_warp.toml")),
-    ("transpose_padded", include_str!("../mutants/transpose_padded.toml")),
-    ("transpose_scale", include_str!("../mutants/transpose_scale.toml")),
-    ("transpose_swizzle", include_str!("../mutants/transpose_swizzle.toml")),
-    ("upsample_bilinear", include_str!("../mutants/upsample_bilinear.toml")),
-    ("wmma_bf16_tail", include_str!("../mutants/wmma_bf16_tail.toml")),
-    ("wmma_gemm", include_str!("../mutants/wmma_gemm.toml")),
-    ("wmma_tf32", include_str!("../mutants/wmma_tf32.toml")),
-    ("xent", include_str!("../mutants/xent.toml")),
-    ("xent_smooth", include_str!("../mutants/xent_smooth.toml")),
-];
-
-/// Name and mutants of each of the [`unrecorded`] kernels.
-pub(crate) const UNRECORDED_MUTANTS: &[(&str, &str)] = &[
-    ("bulk_reduce", include_str!("../mutants/bulk_reduce.toml")),
-    ("bulk_ring", include_str!("../mutants/bulk_ring.toml")),
-    ("bulk_rows", include_str!("../mutants/bulk_rows.toml")),
-    ("bulk_store", include_str!("../mutants/bulk_store.toml")),
-    ("dependent", include_str!("../mutants/dependent.toml")),
-    ("dsmem_scan", include_str!("../mutants/dsmem_scan.toml")),
-    ("dsmem_sum", include_str!("../mutants/dsmem_sum.toml")),
-    ("grid_normalize", include_str!("../mutants/grid_normalize.toml")),
-    ("mma_sparse", include_str!("../mutants/mma_sparse.toml")),
-    ("remote_arrive", include_str!("../mutants/remote_arrive.toml")),
     ("st_async", include_str!("../mutants/st_async.toml")),
+    ("stencil5", include_str!("../mutants/stencil5.toml")),
     ("stmatrix_turn", include_str!("../mutants/stmatrix_turn.toml")),
     ("tma_1d", include_str!("../mutants/tma_1d.toml")),
     ("tma_2d", include_str!("../mutants/tma_2d.toml")),
@@ -161,6 +140,11 @@ pub(crate) const UNRECORDED_MUTANTS: &[(&str, &str)] = &[
     ("tma_reduce", include_str!("../mutants/tma_reduce.toml")),
     ("tma_ring", include_str!("../mutants/tma_ring.toml")),
     ("tma_swizzle", include_str!("../mutants/tma_swizzle.toml")),
+    ("topk_warp", include_str!("../mutants/topk_warp.toml")),
+    ("transpose_padded", include_str!("../mutants/transpose_padded.toml")),
+    ("transpose_scale", include_str!("../mutants/transpose_scale.toml")),
+    ("transpose_swizzle", include_str!("../mutants/transpose_swizzle.toml")),
+    ("upsample_bilinear", include_str!("../mutants/upsample_bilinear.toml")),
     ("wgmma_bf16", include_str!("../mutants/wgmma_bf16.toml")),
     ("wgmma_e4m3", include_str!("../mutants/wgmma_e4m3.toml")),
     ("wgmma_registers", include_str!("../mutants/wgmma_registers.toml")),
@@ -168,4 +152,9 @@ pub(crate) const UNRECORDED_MUTANTS: &[(&str, &str)] = &[
     ("wgmma_rows", include_str!("../mutants/wgmma_rows.toml")),
     ("wgmma_s8", include_str!("../mutants/wgmma_s8.toml")),
     ("wgmma_tf32", include_str!("../mutants/wgmma_tf32.toml")),
+    ("wmma_bf16_tail", include_str!("../mutants/wmma_bf16_tail.toml")),
+    ("wmma_gemm", include_str!("../mutants/wmma_gemm.toml")),
+    ("wmma_tf32", include_str!("../mutants/wmma_tf32.toml")),
+    ("xent", include_str!("../mutants/xent.toml")),
+    ("xent_smooth", include_str!("../mutants/xent_smooth.toml")),
 ];

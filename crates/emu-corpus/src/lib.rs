@@ -18,11 +18,13 @@ mod data;
 mod difference;
 pub mod golden;
 pub mod kernels;
+mod map;
 mod mutant;
 
 pub use agree::{Difference, difference};
 pub use data::{Case, Data, Dtype, Fill, Role};
-pub use mutant::{Class, Mutant, mutants, unrecorded_mutants};
+pub use map::{Im2col, MapShape};
+pub use mutant::{Class, Mutant, mutants};
 
 /// An argument of a kernel, in the order of its signature.
 #[derive(Debug, Clone)]
@@ -49,40 +51,6 @@ pub enum Arg {
         /// The tensor in it.
         shape: MapShape,
     },
-}
-
-/// A dense tensor as a tensor map describes it. Dimensions are counted from the innermost.
-#[derive(Debug, Clone, Default)]
-pub struct MapShape {
-    /// Elements along each dimension.
-    pub dims: Vec<u64>,
-    /// Elements of a box along each dimension; none in im2col mode.
-    pub box_dims: Vec<u32>,
-    /// Bytes within which chunks are exchanged in shared memory: 0, 32, 64 or 128.
-    pub swizzle: u32,
-    /// The bounding box of im2col mode.
-    pub im2col: Option<Im2col>,
-}
-
-/// Im2col mode: pixels in a row within a bounding box.
-#[derive(Debug, Clone)]
-pub struct Im2col {
-    /// Offset of the box's lower corner along W, H, D.
-    pub lower: Vec<i32>,
-    /// Offset of its upper corner.
-    pub upper: Vec<i32>,
-    /// Channels of a pixel.
-    pub channels: u32,
-    /// Pixels of a copy.
-    pub pixels: u32,
-}
-
-impl MapShape {
-    /// A tensor of which boxes are copied.
-    #[must_use]
-    pub fn tiled(dims: &[u64], box_dims: &[u32], swizzle: u32) -> Self {
-        Self { dims: dims.to_vec(), box_dims: box_dims.to_vec(), swizzle, im2col: None }
-    }
 }
 
 /// How closely the emulator must agree with a GPU.

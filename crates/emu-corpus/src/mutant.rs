@@ -74,16 +74,6 @@ pub fn mutants() -> Vec<Mutant> {
     of(&kernels::all(), kernels::MUTANTS)
 }
 
-/// The mutants of the [`kernels::unrecorded`] kernels: all are wrong by design, for no GPU has run
-/// them.
-///
-/// # Panics
-/// If a table does not fit its kernel.
-#[must_use]
-pub fn unrecorded_mutants() -> Vec<Mutant> {
-    of(&kernels::unrecorded(), kernels::UNRECORDED_MUTANTS)
-}
-
 impl Mutant {
     /// Its PTX for `sm_90a`; `None` if it is one of a kernel for other architectures, whose mutants are
     /// compiled where they run.
@@ -148,11 +138,11 @@ fn mutate(source: &str, row: &MutantSpec) -> Result<String, String> {
 
 #[cfg(test)]
 mod tests {
-    use super::{mutants, unrecorded_mutants};
+    use super::mutants;
 
     #[test]
     fn every_mutant_changes_its_kernel_and_names_lines_of_it() {
-        for mutant in mutants().into_iter().chain(unrecorded_mutants()) {
+        for mutant in mutants() {
             assert_ne!(mutant.source, mutant.kernel.source, "{}", mutant.id);
             let lines = mutant.source.lines().count();
             let inside = mutant.report.iter().all(|l| (1..=lines).contains(&(*l as usize)));
