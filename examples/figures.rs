@@ -147,6 +147,7 @@ fn request(suite: &Suite, target: &Target, sample: u32) -> Result<EvalRequest> {
             kernel()
         )),
         params: Default::default(),
+        compile_only: false,
         count_code: false,
         profile: None,
         cases: suite.cases(OP, Some(&DTYPES), seed)?,

@@ -187,6 +187,7 @@ fn request(suites: &[Suite; 2], target: &Target, number: u32, all: bool) -> Resu
         // A comment would not do: the compile cache does not see them.
         candidate: Implementation::kernel(format!("{kernel}\nconstexpr int SAMPLE = {number};\n")),
         params: Default::default(),
+        compile_only: false,
         count_code: true,
         profile: None,
         cases,

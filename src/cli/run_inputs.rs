@@ -5,9 +5,11 @@ use std::{collections::BTreeMap, path::Path};
 use kgen_agent::SuiteInputs;
 use kgen_baseline::{BUILTIN, python};
 use kgen_llm::ProviderConfig;
+use kgen_ops::op::OpDef;
 use kgen_prompt::Prompts;
-use kgen_record::{PythonKind, Target};
+use kgen_record::{Case, EvalRequest, Implementation, PythonKind, Target};
 use kgen_settings::Settings;
+use kgen_worker::Pool;
 
 use super::{CommandError, selection::Selection, ui::Ui};
 
@@ -99,6 +101,37 @@ pub(crate) fn inputs(
         feedback: settings.feedback.kinds,
         prompt_tokens: prompt_tokens(settings, provider),
     })
+}
+
+/// Returns the request for an evaluation of a kernel file on a pool's device, without timing or profile.
+pub(crate) fn request(
+    settings: &Settings,
+    op: &OpDef,
+    kernel: String,
+    cases: Vec<Case>,
+    seed: u64,
+    pool: &Pool,
+) -> EvalRequest {
+    EvalRequest {
+        op: op.name.clone(),
+        definition: op.definition.clone(),
+        candidate: Implementation::kernel(kernel),
+        params: BTreeMap::default(),
+        compile_only: false,
+        count_code: true,
+        profile: None,
+        cases,
+        seed,
+        target: pool.target().clone(),
+        on_gpu: pool.has_gpu(),
+        screen: settings.device.screen,
+        precision: settings.suite.precision,
+        libraries: settings.suite.libraries,
+        cutlass: settings.suite.cutlass,
+        emulation: settings.device.emulation(),
+        limits: settings.limits.into(),
+        timing: None,
+    }
 }
 
 /// Returns the tokens that a prompt may have: the setting, and no more than the model's context

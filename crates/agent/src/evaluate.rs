@@ -40,6 +40,7 @@ pub(super) async fn evaluate<L: Llm, J: EvaluationService, M: RunInputs>(
         candidate: implementation.clone(),
         // Those that confirm a winner were counted and profiled before.
         params: Default::default(),
+        compile_only: false,
         count_code: judgement == 0,
         profile: (plan.profile && plan.on_gpu && judgement == 0 && is_kernel)
             .then(|| ProfileRequest::of(&cases))

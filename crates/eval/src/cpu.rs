@@ -69,6 +69,9 @@ fn screened(
         }
         Err(BuildError::Machine(error)) => return Err(error),
     };
+    if job.compile_only {
+        return Ok(CpuOutcome { evaluation: builder.build(), program: None });
+    }
     program.reference = prepare::reference(job, &job.cases, compiler)?;
     let code = job.count_code.then(|| static_facts::MachineCode::of(&program)).flatten();
     thread::scope(|scope| {

@@ -43,6 +43,8 @@ pub struct EvalRequest {
     pub limits: Limits,
     /// Timing, where the device can time.
     pub timing: Option<TimingRequest>,
+    /// Whether it ends once the candidate is compiled for all cases.
+    pub compile_only: bool,
     /// Whether machine code is counted, where nvdisasm is found: that takes it a third of a second.
     pub count_code: bool,
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -55,6 +55,7 @@ pub fn request(op: &str, candidate: Implementation, cases: Vec<Case>) -> EvalReq
         emulation: Emulation::default(),
         limits: Limits::default(),
         timing: None,
+        compile_only: false,
         count_code: false,
         profile: None,
     }

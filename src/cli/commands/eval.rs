@@ -15,8 +15,8 @@ use std::{
 use clap::Args;
 use kgen_agent::{RunInputs, fresh_seed};
 use kgen_record::{
-    Case, CaseOutcome, CaseResult, Diagnostic, EvalRequest, Evaluation, Fault, Finding,
-    Implementation, LibraryUse, Mismatch, ProfileRequest, RelatedAccess, Severity, Stage,
+    Case, CaseOutcome, CaseResult, Diagnostic, EvalRequest, Evaluation, Fault, Finding, LibraryUse,
+    Mismatch, ProfileRequest, RelatedAccess, Severity, Stage,
 };
 use kgen_settings::{Overrides, Settings};
 
@@ -29,7 +29,7 @@ use crate::{
         exit_codes::Exit,
         idle::warn_of_idle_flags,
         machine,
-        run_inputs::{inputs, resolve_baselines, wants_python},
+        run_inputs::{self, inputs, resolve_baselines, wants_python},
         selection, session,
     },
     report::{Screen, cases_text, tone},
@@ -159,23 +159,9 @@ async fn judge(
         }
     }
     let request = EvalRequest {
-        op: op.name.to_owned(),
-        definition: op.definition.clone(),
-        candidate: Implementation::kernel(kernel),
-        params: Default::default(),
-        count_code: true,
         profile: wanted(&cases, on_gpu)?,
-        cases,
-        seed,
-        target: machine.pool.target().clone(),
-        on_gpu,
-        screen: settings.device.screen,
-        precision: settings.suite.precision,
-        libraries: settings.suite.libraries,
-        cutlass: settings.suite.cutlass,
-        emulation: settings.device.emulation(),
-        limits: settings.limits.into(),
         timing,
+        ..run_inputs::request(&settings, op, kernel, cases, seed, &machine.pool)
     };
     let spinner = context.ui.spinner(&op.name);
     let shown = spinner.clone();

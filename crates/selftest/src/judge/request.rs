@@ -77,6 +77,7 @@ pub fn request(
         definition: None,
         candidate: Implementation::kernel(item.kernel.clone()),
         params: Default::default(),
+        compile_only: false,
         count_code: false,
         profile: None,
         cases: requests.cases(item, on_gpu)?,
