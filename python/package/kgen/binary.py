@@ -15,6 +15,11 @@ from typing import Any
 from .errors import BinaryNotFoundError, CommandError
 
 
+def environment() -> dict[str, str]:
+    """The environment of `kgen`, which warns of variables with its prefix that it does not read."""
+    return {name: value for name, value in os.environ.items() if name not in ("KGEN_BIN", "KGEN_SERVE_URL")}
+
+
 def find_kgen_bin() -> str:
     """The path of `kgen`: of this environment, else on PATH, else `$KGEN_BIN`.
 
@@ -50,7 +55,7 @@ def document(*arguments: str) -> tuple[int, dict[str, Any]]:
     Raises `CommandError` where the document has an error, or where there is none.
     """
     command = [find_kgen_bin(), *arguments, "--format", "json"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, encoding="utf-8") as process:
+    with subprocess.Popen(command, stdout=subprocess.PIPE, encoding="utf-8", env=environment()) as process:
         try:
             output, _ = process.communicate()
         except BaseException:

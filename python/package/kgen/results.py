@@ -131,7 +131,8 @@ class Op:
     """An op of the catalogue."""
 
     name: str
-    schema: str
+    overload: str
+    signature: str
     aliases: tuple[str, ...] = ()
 
 

@@ -14,7 +14,7 @@ import tempfile
 import threading
 from typing import IO, TYPE_CHECKING, Any
 
-from .binary import find_kgen_bin, flags, scratch
+from .binary import environment, find_kgen_bin, flags, scratch
 from .client import Client
 from .errors import CommandError
 from .protocol import Request
@@ -84,7 +84,7 @@ class Server:
                 stdout=subprocess.PIPE,
                 stderr=log,
                 encoding="utf-8",
-                env={**os.environ, "KGEN_SERVE_TOKEN": self.token},
+                env={**environment(), "KGEN_SERVE_TOKEN": self.token},
                 # Ctrl-C is for the program that waits, not for its server.
                 start_new_session=True,
             )

@@ -167,7 +167,12 @@ class Handler(BaseHTTPRequestHandler):
         if job is not None:
             return self.answer(200, self.view(job, float(query.get("wait", "0"))))
         if parts == ["v1", "ops"]:
-            row = {"name": "relu", "schema": "relu(Tensor self) -> Tensor", "aliases": ["aten.relu.default"]}
+            row = {
+                "name": "relu",
+                "overload": "aten.relu.default",
+                "signature": "relu(Tensor self) -> Tensor",
+                "aliases": ["aten.relu.default"],
+            }
             return self.answer(200, {"ops": [row]})
         if parts == ["v1", "problems"]:
             return self.answer(200, {"problems": [{"name": "mine", "op": "mine_op"}]})

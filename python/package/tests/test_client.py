@@ -138,7 +138,8 @@ def test_jobs_and_lists(client, fake):
     [job] = client.batch([{"source": PLAN, "op": "relu"}])
     assert client.job(job.id) == job
     assert client.evaluation(job.id) == {"verdict": "passed"}
-    assert client.ops() == [kgen.Op("relu", "relu(Tensor self) -> Tensor", ("aten.relu.default",))]
+    relu = kgen.Op("relu", "aten.relu.default", "relu(Tensor self) -> Tensor", ("aten.relu.default",))
+    assert client.ops() == [relu]
     assert client.problems() == [kgen.Problem("mine", "mine_op")]
     assert client.prompt("relu", dtypes=["f32", "f16"]) == "write relu {'dtypes': 'f32,f16'}"
     assert client.health().max_queue == 1024

@@ -93,7 +93,7 @@ def test_a_problem_of_ones_own(client):
 
 
 def test_lists(client):
-    assert "aten.relu.default" in next(op for op in client.ops() if op.name == "relu").aliases
+    assert next(op for op in client.ops() if op.name == "relu").overload == "aten.relu.default"
     assert client.problems() == []
     assert "relu" in client.prompt("relu", dtypes=["f32"])
     health = client.health()
@@ -134,7 +134,7 @@ def test_a_state_folder_is_gone_on_with(right, tmp_path):
 
 def test_a_replay_and_its_kernel(tmp_path, monkeypatch):
     monkeypatch.setattr("kgen.binary.find_kgen_bin", lambda: BINARY)
-    run = kgen.generate(["relu"], provider="replay", device="emu", max_attempts=1, output_dir=str(tmp_path))
+    run = kgen.generate(["relu"], replay="demo", device="emu", max_attempts=1, output_dir=str(tmp_path))
     assert (run.exit_code, run.ops[0].op, run.ops[0].passed, run.n_passed) == (0, "relu", True, 1)
     if subprocess.run([os.sys.executable, "-c", "import torch"], capture_output=True).returncode == 0:
         assert callable(kgen.load(run, "relu"))
