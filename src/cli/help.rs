@@ -150,6 +150,14 @@ const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
             ("kgen selftest --timing", "the clock, on a GPU"),
         ],
     ),
+    ("mcp", &[("claude mcp add kgen -- kgen mcp", "kgen's tools in an agent")]),
+    (
+        "serve",
+        &[
+            ("kgen serve --device emu", "on this machine alone, without a token"),
+            ("kgen serve --listen 0.0.0.0:8311 --token-file token", "for others"),
+        ],
+    ),
     ("setup", &[("kgen setup", "NVRTC, before it is needed")]),
     (
         "completions",

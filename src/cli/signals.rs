@@ -120,14 +120,14 @@ async fn until(deadline: Option<Instant>) {
 }
 
 /// The signals that end kgen, but for those that it was started to ignore, as `nohup` does.
-struct Signals {
+pub(crate) struct Signals {
     interrupt: Option<Signal>,
     terminate: Option<Signal>,
     hangup: Option<Signal>,
 }
 
 impl Signals {
-    fn new() -> io::Result<Self> {
+    pub(crate) fn new() -> io::Result<Self> {
         let ignored = ignored();
         let listen = |kind: SignalKind| match ignored >> (kind.as_raw_value() - 1) & 1 {
             0 => signal(kind).map(Some),
@@ -140,7 +140,8 @@ impl Signals {
         })
     }
 
-    async fn next(&mut self) -> Exit {
+    /// Waits for the next signal; returns the exit code of a process that it ends.
+    pub(crate) async fn next(&mut self) -> Exit {
         tokio::select! {
             () = came(&mut self.interrupt) => Exit::Interrupted,
             () = came(&mut self.terminate) => Exit::Terminated,

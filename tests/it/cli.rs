@@ -59,6 +59,8 @@ fn every_help_text_is_as_it_was_agreed() {
         "compare",
         "experiment",
         "export",
+        "serve",
+        "mcp",
         "doctor",
         "selftest",
         "setup",

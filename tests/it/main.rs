@@ -25,6 +25,7 @@ mod reference;
 mod refusals;
 mod report_page;
 mod resume;
+mod serve;
 mod shell;
 mod side;
 mod store;

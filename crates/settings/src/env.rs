@@ -68,6 +68,8 @@ vars! {
     KGEN_OFFLINE;
     /// Folder for downloads and compiled code (setting `nvrtc.cache_dir`).
     KGEN_CACHE_DIR;
+    /// Bearer token of `kgen serve`.
+    KGEN_SERVE_TOKEN;
     /// Key of the provider `anthropic`.
     ANTHROPIC_API_KEY;
     /// Base URL of the provider `anthropic`.
