@@ -18,6 +18,7 @@ mod environment;
 mod lock;
 mod reaper;
 mod run;
+pub mod sandbox;
 mod scratch;
 mod spec;
 

@@ -6,10 +6,12 @@ use std::{
     os::unix::process::CommandExt as _,
     path::{Path, PathBuf},
     process::{Command, Stdio},
+    sync::Arc,
     time::Duration,
 };
 
 use nix::{
+    libc,
     sys::{
         prctl,
         resource::{Resource, getrlimit, setrlimit},
@@ -18,7 +20,10 @@ use nix::{
     unistd::{getpid, getppid},
 };
 
-use super::environment::{SYSTEM_ENV, inherited};
+use super::{
+    environment::{SYSTEM_ENV, inherited},
+    sandbox::{Namespaces, Wall},
+};
 
 /// A program with its arguments, environment and limits.
 ///
@@ -48,6 +53,10 @@ pub struct Spec {
     pub stdout_cap: usize,
     /// Bytes of standard error that are kept; the last ones.
     pub stderr_cap: usize,
+    /// User, network and IPC namespaces of its own.
+    pub namespaces: Option<Namespaces>,
+    /// The wall that it is behind from its first instruction.
+    pub wall: Option<Arc<Wall>>,
 }
 
 impl Spec {
@@ -67,6 +76,8 @@ impl Spec {
             grace: Duration::from_secs(2),
             stdout_cap: 16 << 20,
             stderr_cap: 64 << 10,
+            namespaces: None,
+            wall: None,
         }
     }
 
@@ -126,8 +137,14 @@ impl Spec {
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
         let memory_bytes = self.memory_bytes;
+        let (namespaces, wall) = (self.namespaces.clone(), self.wall.clone());
         let parent = getpid();
         let limit = move || {
+            keep_no_file();
+            // A change of user namespace takes the signal of the parent's death away, so it comes first.
+            if let Some(namespaces) = &namespaces {
+                namespaces.enter()?;
+            }
             if let Some(bytes) = memory_bytes {
                 // Where the limit that kgen runs under is lower already, it stands.
                 let (_, hard) = getrlimit(Resource::RLIMIT_AS)?;
@@ -137,13 +154,26 @@ impl Spec {
             setrlimit(Resource::RLIMIT_CORE, 0, 0)?;
             prctl::set_pdeathsig(Signal::SIGKILL)?;
             // kgen may have died between the fork and the line above: then no signal comes.
-            if getppid() == parent { Ok(()) } else { Err(nix::errno::Errno::ESRCH.into()) }
+            if getppid() != parent {
+                return Err(nix::errno::Errno::ESRCH.into());
+            }
+            wall.as_ref().map_or(Ok(()), |wall| wall.set_up_for_exec())
         };
         // SAFETY: the closure runs between fork and exec and makes only system calls that are
-        // async-signal-safe (getrlimit, setrlimit, prctl, getppid); it neither allocates nor locks, and the
-        // errors it returns are plain error numbers.
+        // async-signal-safe (close_range, unshare, open, write, close, getrlimit, setrlimit, prctl, getppid,
+        // capset, landlock_restrict_self, seccomp); it neither allocates nor locks, and the errors it
+        // returns are plain error numbers.
         unsafe { command.pre_exec(limit) };
         command
+    }
+}
+
+/// Has every descriptor but the three streams closed on exec: kgen's own are, but it may have been started
+/// with others open.
+fn keep_no_file() {
+    // SAFETY: a system call on numbers. Kernels without it close nothing.
+    unsafe {
+        libc::syscall(libc::SYS_close_range, 3, u32::MAX, libc::CLOSE_RANGE_CLOEXEC);
     }
 }
 
