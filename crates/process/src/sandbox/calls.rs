@@ -202,11 +202,13 @@ impl Filter {
 /// Returns instructions in front of the compiled ones. `clone3` has its flags in memory, where no filter
 /// sees them: it is said not to exist, and the C library takes `clone`. Numbers of x32 are refused.
 fn prelude() -> Vec<sock_filter> {
-    const LOAD: u16 = (libc::BPF_LD | libc::BPF_W | libc::BPF_ABS) as u16;
-    const EQUAL: u16 = (libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K) as u16;
-    const AT_LEAST: u16 = (libc::BPF_JMP | libc::BPF_JGE | libc::BPF_K) as u16;
-    const RETURN: u16 = (libc::BPF_RET | libc::BPF_K) as u16;
-    const CLONE3: u32 = libc::SYS_clone3 as u32;
+    // BPF_LD | BPF_W | BPF_ABS, BPF_JMP | BPF_K with BPF_JEQ and BPF_JGE, BPF_RET | BPF_K.
+    const LOAD: u16 = 0x20;
+    const EQUAL: u16 = 0x15;
+    const AT_LEAST: u16 = 0x35;
+    const RETURN: u16 = 0x06;
+    // Its number on every architecture.
+    const CLONE3: u32 = 435;
     let refuse = |errno: Errno| libc::SECCOMP_RET_ERRNO | errno as u32;
     vec![
         sock_filter { code: LOAD, jt: 0, jf: 0, k: 0 },

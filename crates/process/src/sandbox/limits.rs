@@ -45,7 +45,7 @@ struct Header {
     pid: i32,
 }
 
-/// CHOWN, DAC_OVERRIDE, DAC_READ_SEARCH, FOWNER, FSETID.
+/// `CAP_CHOWN`, `CAP_DAC_OVERRIDE`, `CAP_DAC_READ_SEARCH`, `CAP_FOWNER`, `CAP_FSETID`.
 const OF_FILES: u32 = 0x1f;
 
 /// Gives capabilities up, by system calls alone: those of root, and those in a user namespace of its own.

@@ -5,7 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// What a process may do.
+/// The rights of a process.
 #[derive(Debug, Clone, Default)]
 pub struct Policy {
     /// Files, and folders with everything below, that it may read.

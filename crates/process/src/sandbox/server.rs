@@ -37,7 +37,7 @@ impl Server {
     ///
     /// When there is no process or no pipe, and when this process has more than one thread: a fork has
     /// only the thread that made it, and locks of the others stay locked.
-    pub fn fork<A: FnMut(Vec<u8>) -> Vec<u8>>(make: impl FnOnce() -> A) -> io::Result<Self> {
+    pub fn start<A: FnMut(Vec<u8>) -> Vec<u8>>(make: impl FnOnce() -> A) -> io::Result<Self> {
         if 1 < std::fs::read_dir("/proc/self/task")?.count() {
             return Err(io::Error::other("there are other threads"));
         }

@@ -286,7 +286,7 @@ fn server(scene: &attempts::Told, say: &dyn Fn(&str)) {
         ..Places::default()
     };
     let own = scene.own.clone();
-    let server = super::Server::fork(move || {
+    let server = super::Server::start(move || {
         let program = Arc::new(Wall::new(&Policy::program(&places, vec![echo.clone()])));
         let report = Wall::new(&Policy::server(&places, vec![echo])).enter();
         assert_eq!(report.missing, Vec::<String>::new());

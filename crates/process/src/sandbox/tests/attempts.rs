@@ -156,20 +156,20 @@ pub(super) const ATTEMPTS: &[Attempt] = &[
     attempt("fork", Walls::Workers, |_| {
         bomb(|| {
             // SAFETY: the child does nothing but end.
-            unsafe { libc::fork() }
+            i64::from(unsafe { libc::fork() })
         })
     }),
     attempt("clone", Walls::Workers, |_| {
         bomb(|| {
             // SAFETY: as a fork, whose child does nothing but end.
-            unsafe { libc::syscall(libc::SYS_clone, libc::SIGCHLD, 0, 0, 0, 0) as libc::pid_t }
+            unsafe { libc::syscall(libc::SYS_clone, libc::SIGCHLD, 0, 0, 0, 0) }
         })
     }),
     attempt("clone into a user namespace", Walls::Privileges, |_| {
         bomb(|| {
             let flags = libc::SIGCHLD | libc::CLONE_NEWUSER;
             // SAFETY: as a fork, whose child does nothing but end.
-            unsafe { libc::syscall(libc::SYS_clone, flags, 0, 0, 0, 0) as libc::pid_t }
+            unsafe { libc::syscall(libc::SYS_clone, flags, 0, 0, 0, 0) }
         })
     }),
     attempt("run a shell", Walls::Workers, |_| execute(c"/bin/sh")),
@@ -298,7 +298,7 @@ fn plant(folder: &str) -> io::Result<()> {
 }
 
 /// Forks as often as it can, up to a number that harms nobody.
-fn bomb(fork: impl Fn() -> libc::pid_t) -> io::Result<()> {
+fn bomb(fork: impl Fn() -> libc::c_long) -> io::Result<()> {
     let mut made = Err(io::ErrorKind::PermissionDenied.into());
     for _ in 0..20 {
         match fork() {
@@ -306,7 +306,7 @@ fn bomb(fork: impl Fn() -> libc::pid_t) -> io::Result<()> {
             0 => unsafe { libc::_exit(0) },
             child if 0 < child => {
                 // SAFETY: waits for a child of this process.
-                unsafe { libc::waitpid(child, std::ptr::null_mut(), 0) };
+                unsafe { libc::waitpid(i32::try_from(child).unwrap(), std::ptr::null_mut(), 0) };
                 made = Ok(());
             }
             _ => {}
