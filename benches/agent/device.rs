@@ -104,6 +104,7 @@ pub(crate) fn evaluation(op: &str, cases: &[Case], index: usize) -> Evaluation {
         coverage: None,
         stage_times: Vec::new(),
         profile: None,
+        sandbox: Default::default(),
     }
 }
 

@@ -209,6 +209,9 @@ pub(crate) struct DeviceArgs {
     /// Data sets that a full-size case (1 Mi elements or more) is judged on
     #[arg(long, value_name = "N", help_heading = "Device")]
     pub(crate) seeds: Option<i64>,
+    /// Do not keep workers from the rest of the machine; every result says so
+    #[arg(long, help_heading = "Device")]
+    pub(crate) no_sandbox: bool,
     /// How correct kernels are timed.
     #[command(flatten)]
     pub(crate) timing: TimingArgs,
@@ -228,6 +231,7 @@ impl DeviceArgs {
         flags.set("device.screen", self.no_screen.then_some(false));
         flags.set("device.sanitize", self.sanitize.clone());
         flags.set("limits.data_sets", self.seeds);
+        flags.set("device.sandbox", self.no_sandbox.then_some(false));
         self.timing.add_to(flags);
         self.nvrtc.add_to(flags);
         self.python.add_to(flags);

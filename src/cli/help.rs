@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::exit_codes;
 
 /// Flags that `-h` leaves to `--help`.
-const RARE: [&str; 36] = [
+const RARE: [&str; 37] = [
     "baseline",
     "compat",
     "cutlass",
@@ -29,6 +29,7 @@ const RARE: [&str; 36] = [
     "max-time-per-op",
     "max-tokens-per-op",
     "max-total-tokens",
+    "no-sandbox",
     "no-screen",
     "nvrtc",
     "offline",

@@ -68,6 +68,8 @@ pub(crate) fn pool_config(
     PoolConfig {
         workers_per_gpu: if settings.timing.enabled { 1 } else { workers_beside_each_other() },
         notices,
+        sandbox: settings.device.sandbox,
+        profilers: settings.device.profile,
         cache_dir: settings.nvrtc.cache().map(|cache| cache.join("compiled")),
         python: PythonConfig::new(settings.python.path.clone()),
         ..PoolConfig::new(toolchain, choice, emu_target, n_jobs)
@@ -267,7 +269,7 @@ mod tests {
         let gpu = |n_foreign_processes| {
             let fingerprint = Fingerprint { n_foreign_processes, ..Fingerprint::default() };
             let session = Some(Box::new(Session { fingerprint, ..Session::default() }));
-            Gpu { index: 1, target: Some(Target::h100_class()), session }
+            Gpu { index: 1, target: Some(Target::h100_class()), session, sandbox: None }
         };
         let name = Target::h100_class().name;
         let two = company(&gpu(Some(2))).unwrap();

@@ -119,6 +119,7 @@ fn store_attempt(store: &RunStore, op: &str, level: Level, cases: Vec<CaseResult
         coverage: None,
         stage_times: Vec::new(),
         profile: None,
+        sandbox: Default::default(),
     };
     let attempt = AttemptId { op: OpKey(op.to_owned()), number: 1 };
     store.write_source(&attempt, &kernel("// kernel")).unwrap();

@@ -76,6 +76,7 @@ fn evaluation(verdict: Verdict, n_cases: usize) -> Evaluation {
         coverage: None,
         stage_times: Vec::new(),
         profile: None,
+        sandbox: Default::default(),
     }
 }
 

@@ -9,6 +9,7 @@ mod gpus;
 mod python;
 mod real;
 mod real_gpu;
+mod sandbox;
 mod stress;
 
 use std::time::{Duration, Instant};
@@ -169,7 +170,7 @@ async fn what_leads_to_no_hello_is_said_once_and_clearly() {
             r#"echo '{"kind":"failed","message":"no NVRTC","cause":"machine","side_broken":false}'"#,
             "failed to start a cpu worker: no NVRTC",
         ),
-        (&format!("echo '{hello}'; exec sleep 1000"), "speaks protocol 99, this kgen speaks 4"),
+        (&format!("echo '{hello}'; exec sleep 1000"), "speaks protocol 99, this kgen speaks 5"),
     ] {
         let fake = Fake::with_preamble(preamble, "");
         let begin = Instant::now();

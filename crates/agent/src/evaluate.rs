@@ -131,6 +131,7 @@ pub(super) fn no_code<L, J, M>(
         coverage: None,
         stage_times: Vec::new(),
         profile: None,
+        sandbox: Default::default(),
     }
 }
 

@@ -1,9 +1,6 @@
 //! Compiles kernel files.
 
-use std::{
-    path::{Path, PathBuf},
-    sync::OnceLock,
-};
+use std::path::{Path, PathBuf};
 
 use kgen_profile::sass::SassMix;
 use kgen_record::{DType, Diagnostic, Finding, Resources, Severity, Signature};
@@ -17,7 +14,8 @@ use super::{
     loader,
     log::{self, Log},
     nvrtc::{self, Header, Product},
-    prelude, signature, tools,
+    prelude, signature,
+    tools::Disassembler,
     watch::{Compiling, EACH_BYTES, EACH_CUTLASS_BYTES},
 };
 
@@ -103,8 +101,7 @@ pub struct Compiler {
     /// The headers of CUTLASS.
     cutlass: Option<PathBuf>,
     cache: Option<Cache>,
-    /// The disassembler, looked for when it is first needed.
-    disassembler: OnceLock<Option<PathBuf>>,
+    disassembler: Disassembler,
 }
 
 impl Compiler {
@@ -123,8 +120,14 @@ impl Compiler {
             include_dirs: toolchain.include_dirs.clone(),
             cutlass: toolchain.cutlass.clone(),
             cache: cache_dir.map(Cache::new),
-            disassembler: OnceLock::new(),
+            disassembler: Disassembler::here(),
         })
+    }
+
+    /// Sets the way to nvdisasm.
+    #[must_use]
+    pub fn with_disassembler(self, disassembler: Disassembler) -> Self {
+        Self { disassembler, ..self }
     }
 
     /// Returns NVRTC's version, major and minor.
@@ -162,8 +165,7 @@ impl Compiler {
     /// understand the code.
     #[must_use]
     pub fn disassemble(&self, cubin: &[u8]) -> Option<Vec<SassMix>> {
-        let program = self.disassembler.get_or_init(|| tools::find_tool("nvdisasm"));
-        tools::disassemble(program.as_deref()?, cubin)
+        self.disassembler.count(cubin)
     }
 
     /// Returns the folders of headers that a source needs.

@@ -3,10 +3,14 @@
 use std::{
     io::Write as _,
     path::{Path, PathBuf},
+    sync::{Arc, OnceLock},
     time::Duration,
 };
 
-use kgen_process::Spec;
+use kgen_process::{
+    Spec,
+    sandbox::{Places, Policy, Server, Wall},
+};
 use kgen_profile::sass::{self, SassMix};
 use kgen_settings::env;
 
@@ -46,14 +50,73 @@ fn triton_folders() -> Vec<PathBuf> {
     pythons.map(|python| python.path().join("site-packages/triton/backends/nvidia/bin")).collect()
 }
 
+/// The way to nvdisasm.
+#[derive(Debug)]
+pub enum Disassembler {
+    /// It is looked for when it is first needed, and started by this process.
+    Here(OnceLock<Option<PathBuf>>),
+    /// Another process starts it.
+    There(Server),
+    /// There is none.
+    Nowhere,
+}
+
+impl Disassembler {
+    /// Returns the way for a process that may start others.
+    #[must_use]
+    pub const fn here() -> Self {
+        Self::Here(OnceLock::new())
+    }
+
+    /// Returns the way for a process that is about to lose the right to start others, and has one thread:
+    /// a server behind a wall of its own.
+    #[must_use]
+    pub fn served(places: &Places) -> Self {
+        let Some(program) = find_tool("nvdisasm") else { return Self::Nowhere };
+        // A link may lead into the toolkit, where libraries are.
+        let program = program.canonicalize().unwrap_or(program);
+        let toolkit = program.ancestors().nth(2).map(Path::to_owned);
+        let read = places.read.iter().cloned().chain(toolkit).collect();
+        let places = Places { read, ..places.clone() };
+        let forked = Server::start(move || {
+            let inner = Arc::new(Wall::new(&Policy::program(&places, vec![program.clone()])));
+            drop(Wall::new(&Policy::server(&places, vec![program.clone()])).enter());
+            move |cubin: Vec<u8>| {
+                let counted = disassemble(&program, &cubin, Some(Arc::clone(&inner)));
+                serde_json::to_vec(&counted).unwrap_or_default()
+            }
+        });
+        forked.map_or_else(
+            |error| {
+                tracing::warn!(%error, "machine code is not counted");
+                Self::Nowhere
+            },
+            Self::There,
+        )
+    }
+
+    /// Counts the machine code of a module; `None` where nothing can.
+    pub(super) fn count(&self, cubin: &[u8]) -> Option<Vec<SassMix>> {
+        match self {
+            Self::Here(program) => {
+                let program = program.get_or_init(|| find_tool("nvdisasm"));
+                disassemble(program.as_deref()?, cubin, None)
+            }
+            Self::There(server) => serde_json::from_slice(&server.ask(cubin).ok()?).ok()?,
+            Self::Nowhere => None,
+        }
+    }
+}
+
 /// Counts the machine code of a module; `None` where the disassembler does not understand it.
-pub(super) fn disassemble(program: &Path, cubin: &[u8]) -> Option<Vec<SassMix>> {
+fn disassemble(program: &Path, cubin: &[u8], wall: Option<Arc<Wall>>) -> Option<Vec<SassMix>> {
     let mut file = tempfile::Builder::new().suffix(".cubin").tempfile().ok()?;
     file.write_all(cubin).ok()?;
     let mut spec = Spec::new(program, file.path().parent()?)
         .args(["-json".as_ref(), file.path().as_os_str()])
         .deadline(LIMIT);
     spec.memory_bytes = Some(MEMORY_BYTES);
+    spec.wall = wall;
     let output = kgen_process::run(&spec).ok()?;
     if !output.status.is_success() || output.stdout_truncated {
         return None;
@@ -88,9 +151,12 @@ mod tests {
         let json = r#"[{},[{"function-name":"k","sass-instructions":[{"opcode":"LDG.E.128"}]}]]"#;
         let program =
             script(folder.path(), &format!("#!/bin/sh\ntest -s \"$2\" && echo '{json}'\n"));
-        let mixes = disassemble(&program, b"code").unwrap();
+        let mixes = disassemble(&program, b"code", None).unwrap();
         assert_eq!((mixes[0].kernel.as_str(), mixes[0].kinds["global loads"]), ("k", 1));
-        assert_eq!(disassemble(&program, b""), None, "the program fails on an empty file");
-        assert_eq!(disassemble(&script(folder.path(), "#!/bin/sh\necho no\n"), b"code"), None);
+        assert_eq!(disassemble(&program, b"", None), None, "the program fails on an empty file");
+        assert_eq!(
+            disassemble(&script(folder.path(), "#!/bin/sh\necho no\n"), b"code", None),
+            None
+        );
     }
 }

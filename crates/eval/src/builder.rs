@@ -261,6 +261,7 @@ pub fn unbegun(request: &EvalRequest, verdict: Verdict) -> Evaluation {
         coverage: None,
         stage_times: Vec::new(),
         profile: None,
+        sandbox: Default::default(),
     }
 }
 

@@ -19,6 +19,9 @@ pub fn across(evaluations: Vec<Evaluation>) -> Option<Evaluation> {
     let parts: Vec<&[CaseTiming]> =
         [&joined].into_iter().chain(alike).map(|part| &part.timings[..]).collect();
     joined.timings = speedups::across(&parts);
+    for other in &others {
+        joined.sandbox.join(&other.sandbox);
+    }
     joined.stage_times.extend(others.into_iter().flat_map(|other| other.stage_times));
     joined.speedups = speedups(&joined.timings);
     Some(joined)
@@ -52,6 +55,7 @@ mod tests {
             coverage: None,
             stage_times: Vec::new(),
             profile: None,
+            sandbox: Default::default(),
         }
     }
 

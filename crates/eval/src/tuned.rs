@@ -53,6 +53,7 @@ fn defaults(job: &Job<'_>, case: &str) -> Option<Choice> {
 /// Joins the evaluation of a choice: one that is wrong makes the kernel wrong, and its times void.
 pub fn join_tuned(evaluation: &mut Evaluation, params: &Choice, judged: Evaluation) {
     evaluation.stage_times.extend(judged.stage_times);
+    evaluation.sandbox.join(&judged.sandbox);
     if judged.verdict.is_pass() {
         return;
     }

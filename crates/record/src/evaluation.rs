@@ -7,8 +7,8 @@ use serde::{Deserialize, Deserializer, Serialize, de::Error as _};
 
 use super::{
     CaseClass, CaseTiming, Coverage, DType, Diagnostic, Finding, Flag, InputDistribution,
-    KernelProfile, Level, LibraryUse, Mismatch, Precision, PythonFacts, Resources, Speedup, Target,
-    Verdict, number::Number,
+    KernelProfile, Level, LibraryUse, Mismatch, Precision, PythonFacts, Resources, Sandbox,
+    Speedup, Target, Verdict, number::Number,
 };
 
 /// The record of judging one kernel file on one op's cases on one device.
@@ -51,6 +51,9 @@ pub struct Evaluation {
     pub stage_times: Vec<StageTime>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub profile: Option<Box<KernelProfile>>,
+    /// How far the workers were shut in; absent where all of it held.
+    #[serde(default, skip_serializing_if = "Sandbox::is_on")]
+    pub sandbox: Sandbox,
 }
 
 impl Evaluation {

@@ -14,6 +14,7 @@ pub mod implementation;
 pub mod plan;
 pub mod profile;
 pub mod request;
+pub mod sandbox;
 pub mod search;
 pub mod speedups;
 pub mod spend;
@@ -56,6 +57,7 @@ pub use plan::{
 };
 pub use profile::{KernelProfile, ProfileRequest, RawOutput};
 pub use request::{Emulation, EvalRequest, Limits, Precision, Sanitize};
+pub use sandbox::Sandbox;
 pub use search::Strategy;
 pub use speedups::speedups;
 pub use spend::{Cap, CapKind, CapScope, Caps, Spend};

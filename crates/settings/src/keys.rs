@@ -135,6 +135,7 @@ pub const KEYS: &[Key] = &[
     ),
     flag("device.counters", "KGEN_DEVICE_COUNTERS", "counters", Kind::Bool),
     flag("device.profile", "KGEN_DEVICE_PROFILE", "profile", Kind::Bool),
+    flag("device.sandbox", "KGEN_DEVICE_SANDBOX", "no-sandbox", Kind::Bool),
     key("device.emu.name", "KGEN_DEVICE_EMU_NAME", Kind::Text),
     key("device.emu.arch", "KGEN_DEVICE_EMU_ARCH", Kind::Arch),
     key("device.emu.sm_count", "KGEN_DEVICE_EMU_SM_COUNT", Kind::Int(1)),

@@ -171,6 +171,8 @@ pub struct DeviceSettings {
     pub counters: bool,
     /// Whether profilers run right kernels again.
     pub profile: bool,
+    /// Whether workers and Python processes are kept from the rest of the machine.
+    pub sandbox: bool,
     /// The device that the emulator pretends to be.
     pub emu: EmuTarget,
 }

@@ -65,6 +65,7 @@ pub fn evaluation(verdict: Verdict, n_cases: usize, n_failed: usize) -> Evaluati
         coverage: None,
         stage_times: vec![StageTime { stage: Stage::Compile, seconds: 0.03 }],
         profile: None,
+        sandbox: Default::default(),
     }
 }
 

@@ -13,12 +13,12 @@ use std::{borrow::Cow, fmt, path::PathBuf, str::FromStr};
 use kgen_baseline::side::Side;
 use kgen_compile::Toolchain;
 use kgen_eval::Progress;
-use kgen_process::Access;
-use kgen_record::{EvalRequest, Evaluation, Session, Target};
+use kgen_process::{Access, sandbox::Report};
+use kgen_record::{EvalRequest, Evaluation, Sandbox, Session, Target};
 use serde::{Deserialize, Serialize};
 
 /// Version of the protocol; both sides must speak the same.
-pub const PROTOCOL: u32 = 4;
+pub const PROTOCOL: u32 = 5;
 
 /// The role of a worker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -78,6 +78,22 @@ pub struct Setup {
     pub python_pid: Option<u32>,
     /// Whether a gpu worker measures its GPU before it says hello.
     pub calibrate: bool,
+    /// The worker's walls; `None` is none.
+    pub sandbox: Option<Walls>,
+}
+
+/// The walls that a worker puts around itself before it opens anything, as far as they differ from worker to
+/// worker.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Walls {
+    /// The user namespace of the parent, where the worker was to have another one.
+    pub outer_namespace: Option<PathBuf>,
+    /// The folder that it shares with its Python process.
+    pub place: Option<PathBuf>,
+    /// Whether a cpu worker speaks with a Python process.
+    pub python: bool,
+    /// Whether a gpu worker starts profilers.
+    pub profilers: bool,
 }
 
 /// The first line a worker writes.
@@ -94,6 +110,17 @@ pub struct Hello {
     /// Measurements of the GPU at the start of the worker; `None` from a cpu worker,
     /// and from one that did not.
     pub session: Option<Box<Session>>,
+    /// The walls that hold; `None` where none were asked for.
+    pub sandbox: Option<Report>,
+}
+
+impl Hello {
+    /// Returns the state of the worker's sandbox.
+    #[must_use]
+    pub fn sandbox(&self) -> Sandbox {
+        let lacking = |report: &Report| Sandbox::lacking(report.missing.clone());
+        self.sandbox.as_ref().map_or(Sandbox::Off, lacking)
+    }
 }
 
 /// A request of the parent.

@@ -6,6 +6,7 @@ use clap::Args;
 use kgen_baseline::python::{self, HOW_TO};
 use kgen_llm::PRESETS;
 use kgen_measure::Fingerprint;
+use kgen_process::sandbox::Report;
 use kgen_record::Session;
 use kgen_settings::{DeviceChoice, Overrides, Settings, env};
 use kgen_worker::{Gpu, Pool};
@@ -260,7 +261,9 @@ fn workers(context: &Context, settings: &Settings) -> Result<Vec<Item>, CommandE
     let n_jobs = pool.split().cpu_workers;
     let compiler = format!("NVRTC {version} loads; {n_jobs} cpu workers");
     let mut items = vec![Item::new("compiler", State::Ok, compiler)];
+    items.push(sandbox("cpu workers", pool.sandbox()));
     for found in pool.gpus() {
+        items.push(sandbox(&format!("worker of cuda:{}", found.index), found.sandbox.as_ref()));
         items.push(gpu(found));
         items.extend(measured(found));
     }
@@ -280,6 +283,20 @@ fn gpu(gpu: &Gpu) -> Item {
     let uuid = target.uuid.as_ref().map_or(String::new(), |uuid| format!(", {uuid}"));
     let text = format!("{name}: {}, {}{driver}{uuid}", target.name, target.arch);
     Item::new("GPU", State::Ok, text)
+}
+
+/// Says which walls hold around a kind of process.
+fn sandbox(of: &str, report: Option<&Report>) -> Item {
+    let Some(Report { held, missing }) = report else {
+        return Item::new("sandbox", State::Missing, format!("{of}: off (device.sandbox)"));
+    };
+    let held = format!("{of}: {}", held.join(", "));
+    if missing.is_empty() {
+        return Item::new("sandbox", State::Ok, held);
+    }
+    let text = format!("{held}; without {}", missing.join(", "));
+    Item::new("sandbox", State::Missing, text)
+        .advice("guards, plans and verdicts do not depend on it; it is a second wall around them")
 }
 
 /// Reports the measurements of a GPU's worker at its start, and conditions that may spoil timing.
@@ -473,7 +490,7 @@ mod tests {
             ..Fingerprint::default()
         };
         let session = Some(Box::new(Session { fingerprint, ..Session::default() }));
-        let items = measured(&Gpu { index: 0, target: None, session });
+        let items = measured(&Gpu { index: 0, target: None, session, sandbox: None });
         assert_eq!(items[0].found, "ECC on, MIG on, power limit 700 W, driver 580.1");
         let spoilt: Vec<&str> = items
             .iter()

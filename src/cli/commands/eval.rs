@@ -205,6 +205,9 @@ pub(super) fn text(evaluation: &Evaluation, screen: Screen, verbose: bool) -> St
     if let Some(python) = &evaluation.python {
         line(&mut out, &python.to_string());
     }
+    if let Some(remark) = evaluation.sandbox.remark() {
+        line(&mut out, &remark);
+    }
     out
 }
 

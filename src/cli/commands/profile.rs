@@ -28,7 +28,8 @@ pub(crate) struct ProfileArgs {
 }
 
 pub(crate) fn run(context: &Context, args: &ProfileArgs) -> Result<Exit, CommandError> {
-    let settings = eval::settings(context, &args.eval)?;
+    let mut settings = eval::settings(context, &args.eval)?;
+    settings.device.profile = true;
     if machine::device_choice(&settings)? == DeviceChoice::Emu {
         return Err(no_gpu());
     }

@@ -78,6 +78,7 @@ done
                 target,
                 nvrtc,
                 session: None,
+                sandbox: Some(Default::default()),
             },
         };
         write("hello.cpu", &hello(None, Some("13.0".to_owned())));
@@ -262,5 +263,6 @@ fn passed() -> Evaluation {
         coverage: None,
         stage_times: Vec::new(),
         profile: None,
+        sandbox: Default::default(),
     }
 }

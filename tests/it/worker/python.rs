@@ -42,6 +42,8 @@ cat > /dev/null
     let spec = Spec::new("/bin/sh", fake.path()).args(["-c", "cat > python; chmod +x python"]);
     assert!(kgen_process::run(&spec.stdin(script)).unwrap().status.is_success());
     let mut config = fake.config("cuda:0,cuda:1".parse().unwrap());
+    // It keeps its log in the folder of the test.
+    config.sandbox = false;
     config.python.path = Some(fake.path().join("python"));
     config
 }

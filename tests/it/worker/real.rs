@@ -13,7 +13,7 @@ use kgen_record::{Case, EvalRequest, Implementation, Limits, Stage, Target, Verd
 use kgen_settings::{DeviceChoice, NvrtcSettings, env};
 use kgen_worker::{
     Pool, PoolConfig,
-    protocol::{Job, Message, PROTOCOL, Role, Setup},
+    protocol::{Job, Message, PROTOCOL, Role, Setup, Walls},
 };
 
 use super::fake::SOON;
@@ -29,7 +29,7 @@ extern "C" __global__ void relu(const T_self* x, T_out* y, long long n) {
 }
 "#;
 
-const BROKEN: &str = r#"/*@plan
+pub(super) const BROKEN: &str = r#"/*@plan
 launch("relu", grid=1, block=1, args=[self, out, self.numel])
 @*/
 extern "C" __global__ void relu(const T_self* x, T_out* y, long long n) { y[0] = nonsense; }
@@ -56,7 +56,7 @@ pub(super) fn config(toolchain: &Toolchain) -> PoolConfig {
     config
 }
 
-fn request(kernel: &str) -> EvalRequest {
+pub(super) fn request(kernel: &str) -> EvalRequest {
     let cases = suite::load("smoke").unwrap().cases("relu", None, 1).unwrap();
     let cases: Vec<Case> = cases.into_iter().take(2).collect();
     EvalRequest {
@@ -90,12 +90,12 @@ async fn a_missing_library_is_named() {
 }
 
 /// A worker without a pool.
-fn spawn(dir: &Path) -> kgen_process::Child {
+pub(super) fn spawn(dir: &Path) -> kgen_process::Child {
     let exe = env!("CARGO_BIN_EXE_kgen");
     kgen_process::spawn(&Spec::new(exe, dir).args(["worker", "--role", "cpu"])).unwrap()
 }
 
-fn line(value: &impl serde::Serialize) -> String {
+pub(super) fn line(value: &impl serde::Serialize) -> String {
     serde_json::to_string(value).unwrap() + "\n"
 }
 
@@ -109,6 +109,7 @@ fn setup(protocol: u32) -> String {
         device: 0,
         python_pid: None,
         calibrate: false,
+        sandbox: Some(Walls::default()),
     })
 }
 

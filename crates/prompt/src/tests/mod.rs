@@ -110,6 +110,7 @@ fn evaluation(verdict: Verdict, stage: Stage) -> Evaluation {
         coverage: None,
         stage_times: Vec::new(),
         profile: None,
+        sandbox: Default::default(),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::{
     fs::File,
-    io::{self, BufReader},
+    io::{self, BufRead as _, BufReader},
     os::fd::AsFd as _,
     sync::{
         Arc,
@@ -71,11 +71,18 @@ pub(super) struct Input {
     busy: Arc<AtomicBool>,
 }
 
+/// Reads the first line of standard input, on this thread; `None` when the parent closed the pipe.
+pub(super) fn first_line() -> Option<Vec<u8>> {
+    let mut line = Vec::new();
+    let n_read = io::stdin().lock().read_until(b'\n', &mut line).ok()?;
+    (0 < n_read).then_some(line)
+}
+
 impl Input {
-    /// Starts the thread that reads standard input.
+    /// Starts the thread that reads standard input from the second line on; the first one is work already.
     pub(super) fn watch_stdin() -> Self {
         let (sender, lines) = mpsc::sync_channel(1);
-        let busy = Arc::new(AtomicBool::new(false));
+        let busy = Arc::new(AtomicBool::new(true));
         let watched = Arc::clone(&busy);
         thread::spawn(move || {
             forward(BufReader::new(io::stdin()), &sender);

@@ -7,7 +7,7 @@ use std::{
 };
 
 use kgen_baseline::side::Side;
-use kgen_compile::Compiler;
+use kgen_compile::{Compiler, Disassembler};
 use kgen_device::{CudaDevice, Device as _, GpuLock};
 use kgen_eval::{Program, Progress};
 use kgen_process::Access;
@@ -85,19 +85,24 @@ pub trait Judge {
 }
 
 /// Opens the compiler or device that the role needs.
-pub(super) fn open(setup: &Setup) -> Result<(Box<dyn Judge>, Hello), String> {
+pub(super) fn open(
+    setup: &Setup,
+    disassembler: Disassembler,
+) -> Result<(Box<dyn Judge>, Hello), String> {
     let hello = Hello {
         protocol: PROTOCOL,
         kgen: env!("CARGO_PKG_VERSION").to_owned(),
         target: None,
         nvrtc: None,
         session: None,
+        sandbox: None,
     };
     match setup.role {
         Role::Cpu => {
             kgen_compile::end_with_memory().map_err(|error| causes(&error))?;
             let compiler = Compiler::open(&setup.toolchain, setup.cache_dir.clone());
-            let compiler = compiler.map_err(|error| causes(&error))?;
+            let compiler =
+                compiler.map_err(|error| causes(&error))?.with_disassembler(disassembler);
             let (major, minor) = compiler.version();
             let hello = Hello { nvrtc: Some(format!("{major}.{minor}")), ..hello };
             Ok((Box::new(CpuJudge { compiler }), hello))

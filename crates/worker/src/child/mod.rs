@@ -2,6 +2,7 @@
 
 mod channel;
 mod judge;
+mod sandbox;
 mod serve;
 
 #[cfg(test)]
@@ -11,7 +12,7 @@ use std::process::ExitCode;
 
 pub use judge::{Half, Judge};
 
-use channel::{Input, Output};
+use channel::{Input, Output, first_line};
 
 use super::protocol::{FailureCause, Hello, Message, PROTOCOL, Role, Setup};
 
@@ -22,17 +23,16 @@ use super::protocol::{FailureCause, Hello, Message, PROTOCOL, Role, Setup};
 #[must_use]
 pub fn main(_role: Role) -> ExitCode {
     let Ok(mut output) = Output::take_over_stdout() else { return ExitCode::FAILURE };
-    let input = Input::watch_stdin();
-    match start(&input) {
-        Ok(Some((mut judge, hello))) => {
+    // The parent may go away before it says anything.
+    let Some(line) = first_line() else { return ExitCode::SUCCESS };
+    match start(&line) {
+        Ok((mut judge, hello, input)) => {
             input.rest();
             if output.send(&Message::Hello { hello }).is_err() {
                 return ExitCode::FAILURE;
             }
             serve::serve(&input, &mut output, judge.as_mut())
         }
-        // The parent went away before it said anything.
-        Ok(None) => ExitCode::SUCCESS,
         Err(message) => {
             // Nobody listens: the exit code says it too.
             let cause = FailureCause::Machine;
@@ -42,11 +42,11 @@ pub fn main(_role: Role) -> ExitCode {
     }
 }
 
-type Started = (Box<dyn Judge>, Hello);
+type Started = (Box<dyn Judge>, Hello, Input);
 
-fn start(input: &Input) -> Result<Option<Started>, String> {
-    let Some(line) = input.next_job() else { return Ok(None) };
-    let setup: Setup = serde_json::from_slice(&line)
+/// Puts the worker behind its walls, while it has one thread and has loaded nothing, and opens its judge.
+fn start(line: &[u8]) -> Result<Started, String> {
+    let setup: Setup = serde_json::from_slice(line)
         .map_err(|error| format!("the setup cannot be read: {error}"))?;
     if setup.protocol != PROTOCOL {
         return Err(format!(
@@ -55,5 +55,8 @@ fn start(input: &Input) -> Result<Option<Started>, String> {
             env!("CARGO_PKG_VERSION"),
         ));
     }
-    judge::open(&setup).map(Some)
+    let sandbox::Entered { report, disassembler } = sandbox::enter(&setup);
+    let input = Input::watch_stdin();
+    let (judge, hello) = judge::open(&setup, disassembler)?;
+    Ok((judge, Hello { sandbox: report, ..hello }, input))
 }

@@ -92,6 +92,7 @@ fn evaluation() -> Evaluation {
         coverage: None,
         stage_times: Vec::new(),
         profile: None,
+        sandbox: Default::default(),
     }
 }
 

@@ -3,18 +3,22 @@
 use std::{
     ffi::OsString,
     path::{Path, PathBuf},
+    sync::Arc,
     time::Duration,
 };
 
 use kgen_compile::Toolchain;
-use kgen_process::{DEVICE_ENV, SELF_EXE, Scratch, Spec};
+use kgen_process::{
+    DEVICE_ENV, SELF_EXE, Scratch, Spec,
+    sandbox::{Namespaces, user_namespace},
+};
 use kgen_record::Target;
 use kgen_settings::DeviceChoice;
 
 use super::notice::Notices;
 use crate::{
     Error,
-    protocol::{PROTOCOL, Role, Setup},
+    protocol::{PROTOCOL, Role, Setup, Walls},
 };
 
 /// Address space of a cpu worker: room for the references of large cases, none for a compile bomb.
@@ -57,6 +61,10 @@ pub struct PoolConfig {
     /// Waits before each try to start a GPU's worker anew; the GPU is given up after the last. A
     /// GPU that was torn away from a killed process may need some seconds.
     pub gpu_restart_waits: Vec<Duration>,
+    /// Whether workers and Python processes are behind walls.
+    pub sandbox: bool,
+    /// Whether profilers are to run: then gpu workers may start programs.
+    pub profilers: bool,
     /// The Python processes.
     pub python: PythonConfig,
     /// Hears of GPUs that are left out or given up, and of the Python processes.
@@ -104,6 +112,8 @@ impl PoolConfig {
             start_limit: START_LIMIT,
             grace: Duration::from_secs(2),
             gpu_restart_waits: [0, 1, 4].map(Duration::from_secs).to_vec(),
+            sandbox: true,
+            profilers: false,
             python: PythonConfig::new(None),
             notices: Notices::default(),
         }
@@ -132,6 +142,17 @@ impl PoolConfig {
         command.push(self.exe.clone().into());
         command.extend(self.args.iter().cloned());
         command.extend(["--role".into(), role.name().into()]);
+        // A place that cannot be made is missed when its worker's folder cannot be either.
+        let place = Scratch::new("place", self.scratch.as_deref()).ok().map(Arc::new);
+        // Whatever starts the worker may need the network, or be on another machine.
+        let is_own = role == Role::Cpu && self.prefix.is_empty();
+        let walls = Walls {
+            outer_namespace: is_own.then(user_namespace).flatten(),
+            place: place.as_ref().map(|place| place.path().to_owned()),
+            python: false,
+            profilers: self.profilers,
+        };
+        let namespaces = || Namespaces::where_allowed().filter(|_| is_own);
         let setup = Setup {
             protocol: PROTOCOL,
             role,
@@ -140,12 +161,15 @@ impl PoolConfig {
             device,
             python_pid: None,
             calibrate: true,
+            sandbox: self.sandbox.then_some(walls),
         };
         Launch {
             program: command.remove(0).into(),
             args: command,
             setup,
             scratch: self.scratch.clone(),
+            place,
+            namespaces: self.sandbox.then(namespaces).flatten(),
             memory_bytes,
             start_limit: self.start_limit,
             grace: self.grace,
@@ -162,6 +186,9 @@ pub(super) struct Launch {
     /// Its first line.
     pub(super) setup: Setup,
     scratch: Option<PathBuf>,
+    /// The folder around those of its worker and its Python process, which pass tensors in files.
+    pub(super) place: Option<Arc<Scratch>>,
+    namespaces: Option<Namespaces>,
     memory_bytes: Option<u64>,
     /// Time that it has to get ready.
     pub(super) start_limit: Duration,
@@ -174,7 +201,9 @@ pub(super) struct Launch {
 impl Launch {
     /// Makes a scratch folder.
     pub(super) fn scratch(&self) -> Result<Scratch, Error> {
-        Scratch::new("worker", self.scratch.as_deref()).map_err(|error| Error::scratch(&error))
+        let place = self.place.as_ref().map(|place| place.path());
+        let made = Scratch::new("worker", place.or(self.scratch.as_deref()));
+        made.map_err(|error| Error::scratch(&error))
     }
 
     /// Returns the process to start in a scratch folder.
@@ -182,6 +211,7 @@ impl Launch {
         let mut spec =
             Spec::new(&self.program, dir).args(&self.args).inherit(DEVICE_ENV).env("TMPDIR", dir);
         spec.memory_bytes = self.memory_bytes;
+        spec.namespaces = self.namespaces.clone();
         spec
     }
 }

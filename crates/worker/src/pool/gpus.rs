@@ -1,6 +1,7 @@
 //! The GPUs of a pool.
 
 use futures_util::future::join_all;
+use kgen_process::sandbox::Report;
 use kgen_record::{Session, Target};
 use kgen_settings::DeviceChoice;
 
@@ -19,6 +20,8 @@ pub struct Gpu {
     pub target: Option<Target>,
     /// Measurements by its worker at its start.
     pub session: Option<Box<Session>>,
+    /// The walls of its worker; `None` is none.
+    pub sandbox: Option<Report>,
 }
 
 /// Starts a worker on each of the GPUs asked for; `None` without any.
@@ -48,8 +51,8 @@ pub(super) async fn start(config: &PoolConfig) -> Result<Option<(Slots, Vec<Gpu>
                 continue;
             }
         };
-        let Hello { target, session, .. } = worker.hello().clone();
-        let gpu = Gpu { index, target, session };
+        let Hello { target, session, sandbox, .. } = worker.hello().clone();
+        let gpu = Gpu { index, target, session, sandbox };
         match gpus.first().and_then(|first| difference(first, &gpu)) {
             Some(difference) => {
                 config.notices.warn(format!("cuda:{index} is left out: {difference}"));

@@ -56,6 +56,11 @@ impl Task<'_> {
                 worker.shut_down().await?;
                 worker = lease.worker().await?;
             }
+            if self.pythons.is_some() && lease.admit_python() {
+                worker.shut_down().await?;
+                worker = lease.worker().await?;
+            }
+            let sandbox = worker.hello().sandbox();
             let side = match self.pythons {
                 Some(pythons) => python_for(lease, &worker, pythons).await,
                 None => Side::None,
@@ -71,7 +76,9 @@ impl Task<'_> {
                     } else {
                         worker.shut_down().await?;
                     }
-                    return Ok(Half { evaluation: answer.evaluation, program: answer.program });
+                    let mut half = Half { evaluation: answer.evaluation, program: answer.program };
+                    half.evaluation.sandbox.join(&sandbox);
+                    return Ok(half);
                 }
                 Err(silence) => silence,
             };
@@ -118,7 +125,8 @@ impl Task<'_> {
                     return Err(error);
                 }
                 (silence, _) => {
-                    let evaluation = ledger.close(verdict_of(&silence, died, is_candidates));
+                    let mut evaluation = ledger.close(verdict_of(&silence, died, is_candidates));
+                    evaluation.sandbox.join(&sandbox);
                     return Ok(Half { evaluation, program: None });
                 }
             }

@@ -110,8 +110,14 @@ impl Worker {
             pipes.map_err(|error| Error::Start { role, reason: error.to_string() })?;
         let stderr = Drain::new(pipe, STDERR_CAP);
         let lines = Lines::new(stdout, LINE_LIMIT);
-        let hello =
-            Hello { protocol: 0, kgen: String::new(), target: None, nvrtc: None, session: None };
+        let hello = Hello {
+            protocol: 0,
+            kgen: String::new(),
+            target: None,
+            nvrtc: None,
+            session: None,
+            sandbox: None,
+        };
         let grace = launch.grace;
         let mut worker = Self {
             child,

@@ -23,7 +23,7 @@ use std::{
 };
 
 use kgen_ops::op;
-use kgen_process::Access;
+use kgen_process::{Access, sandbox::Report};
 use kgen_record::{EvalRequest, Evaluation, Split, Stage, Target, Verdict};
 use kgen_settings::DeviceChoice;
 use tokio::{
@@ -62,6 +62,7 @@ pub struct Pool {
     shares_gpus: bool,
     target: Target,
     nvrtc: Option<String>,
+    sandbox: Option<Report>,
     gpu_refusal: Option<Error>,
     pythons: Arc<Pythons>,
     /// Starts of Python processes ahead of the jobs that need them; `None` before the first such job.
@@ -111,6 +112,7 @@ impl Pool {
             gpu,
             gpus,
             nvrtc: cpu_hello.nvrtc,
+            sandbox: cpu_hello.sandbox,
             gpu_refusal,
             closing: watch::Sender::new(false),
             n_active: watch::Sender::new(0),
@@ -148,6 +150,12 @@ impl Pool {
     #[must_use]
     pub fn nvrtc(&self) -> Option<&str> {
         self.nvrtc.as_deref()
+    }
+
+    /// Returns the walls of cpu workers; `None` where none were asked for.
+    #[must_use]
+    pub const fn sandbox(&self) -> Option<&Report> {
+        self.sandbox.as_ref()
     }
 
     /// Returns why there is no GPU although the configuration asked for one if possible.

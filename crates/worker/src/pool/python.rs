@@ -5,13 +5,21 @@
 //! outlives the workers: importing PyTorch takes seconds, and a kernel that kills its worker is no
 //! reason to do it again.
 
-use std::{io, path::PathBuf, sync::Mutex, time::Duration};
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex},
+    time::Duration,
+};
 
 use kgen_baseline::{
     python::{self, HOW_TO},
     side::{Ready, Side},
 };
-use kgen_process::{Child, DEVICE_ENV, PYTHON_ENV, Scratch, Spec};
+use kgen_process::{
+    Child, DEVICE_ENV, PYTHON_ENV, Scratch, Spec,
+    sandbox::{Policy, Wall},
+};
 use kgen_record::PythonFacts;
 use serde::Deserialize;
 use tokio::{
@@ -42,6 +50,14 @@ const STDERR_CAP: usize = 16 << 10;
 /// Time that the process has to end by itself once its standard input is closed.
 const OWN_END_LIMIT: Duration = Duration::from_secs(2);
 
+/// Variables of PyTorch's compilers, and the names of their folders beside the compile cache.
+const CACHES: [(&str, &str); 4] = [
+    ("TORCHINDUCTOR_CACHE_DIR", "inductor"),
+    ("TRITON_CACHE_DIR", "triton"),
+    ("TORCH_EXTENSIONS_DIR", "torch_extensions"),
+    ("FLAGGEMS_CACHE_DIR", "flag_gems"),
+];
+
 /// Longest path of a Unix socket, its end included, is 108 bytes.
 const SOCKET_PATH_LIMIT: usize = 100;
 
@@ -50,6 +66,7 @@ pub(super) struct Pythons {
     config: PythonConfig,
     scratch: Option<PathBuf>,
     cache_dir: Option<PathBuf>,
+    sandbox: bool,
     notices: Notices,
     found: OnceCell<Result<python::Python, String>>,
     /// The warnings given already: several GPUs miss the same thing.
@@ -62,6 +79,7 @@ impl Pythons {
             config: config.python.clone(),
             scratch: config.scratch.clone(),
             cache_dir: config.cache_dir.clone(),
+            sandbox: config.sandbox,
             notices: config.notices.clone(),
             found: OnceCell::new(),
             said: Mutex::default(),
@@ -94,9 +112,16 @@ pub(super) struct Python {
     process: Option<Process>,
     n_ends: u32,
     refusal: Option<String>,
+    /// The folder that it shares with its worker.
+    place: Option<Arc<Scratch>>,
 }
 
 impl Python {
+    /// Returns none that runs, for a place.
+    pub(super) fn in_place(place: Option<Arc<Scratch>>) -> Self {
+        Self { place, ..Self::default() }
+    }
+
     /// Returns how the process stands, started if it does not run.
     ///
     /// `device`: as PyTorch calls it; `uuid`: of a GPU, as the worker sees it; `watch` gets every process
@@ -120,7 +145,7 @@ impl Python {
                     let why = process.how_it_ended();
                     self.note_end(pythons, device, &why);
                 }
-                None => match Process::start(pythons, device, uuid, &watch).await {
+                None => match self.start(pythons, device, uuid, &watch).await {
                     Ok(process) => {
                         let facts = &process.facts;
                         let found = format!("torch {} on {}", facts.torch, facts.device);
@@ -135,6 +160,17 @@ impl Python {
                 },
             }
         }
+    }
+
+    async fn start(
+        &self,
+        pythons: &Pythons,
+        device: &str,
+        uuid: Option<&str>,
+        watch: impl Fn(&Child),
+    ) -> Result<Process, Failure> {
+        let place = self.place.as_ref().map(|place| place.path());
+        Process::start(pythons, place, device, uuid, watch).await
     }
 
     /// Returns its number; `None` where none runs.
@@ -245,6 +281,7 @@ struct Refusal {
 impl Process {
     async fn start(
         pythons: &Pythons,
+        place: Option<&Path>,
         device: &str,
         uuid: Option<&str>,
         watch: impl Fn(&Child),
@@ -255,7 +292,7 @@ impl Process {
         };
         let folder =
             |error: io::Error| Failure::Final(format!("no folder for the Python process: {error}"));
-        let scratch = socket_folder(pythons).map_err(folder)?;
+        let scratch = socket_folder(place.or(pythons.scratch.as_deref())).map_err(folder)?;
         let script = python::install(scratch.path()).map_err(folder)?;
         let socket = scratch.path().join("s");
         let mut spec = Spec::new(&python.path, scratch.path())
@@ -265,10 +302,18 @@ impl Process {
             .inherit(DEVICE_ENV)
             .inherit(PYTHON_ENV)
             .env("TMPDIR", scratch.path());
-        if let Some(cache) = &pythons.cache_dir {
-            // Outlives the scratch folder: kernels of torch.compile are found again.
-            spec = spec.env("TORCHINDUCTOR_CACHE_DIR", cache.with_file_name("inductor"));
+        let mut write = vec![place.unwrap_or(scratch.path()).to_owned(), scratch.path().to_owned()];
+        // Outlive the scratch folder: compiled kernels are found again.
+        for (variable, name) in CACHES {
+            if let Some(cache) = &pythons.cache_dir {
+                let folder = cache.with_file_name(name);
+                // One that cannot be made is one that cannot be written to, which PyTorch will say.
+                drop(fs::create_dir_all(&folder));
+                spec = spec.env(variable, &folder);
+                write.push(folder);
+            }
         }
+        spec.wall = pythons.sandbox.then(|| Arc::new(Wall::new(&Policy::python(write))));
         let at = python.path.display();
         let failed = |error: &dyn std::fmt::Display| Failure::Died(format!("{at}: {error}"));
         let mut child = kgen_process::spawn(&spec).map_err(|error| failed(&error))?;
@@ -315,8 +360,8 @@ impl Process {
 }
 
 /// Makes a folder in which the path of a socket is short enough.
-fn socket_folder(pythons: &Pythons) -> io::Result<Scratch> {
-    let made = Scratch::new("python", pythons.scratch.as_deref())?;
+fn socket_folder(around: Option<&Path>) -> io::Result<Scratch> {
+    let made = Scratch::new("python", around)?;
     if made.path().as_os_str().len() < SOCKET_PATH_LIMIT {
         return Ok(made);
     }

@@ -50,7 +50,10 @@ impl Slots {
         places: impl IntoIterator<Item = (Launch, Option<Worker>)>,
         notices: Notices,
     ) -> Self {
-        let slot = |(launch, worker)| Slot { launch, worker, python: Python::default() };
+        let slot = |(launch, worker): (Launch, _)| {
+            let python = Python::in_place(launch.place.clone());
+            Slot { launch, worker, python }
+        };
         let idle: Vec<Slot> = places.into_iter().map(slot).collect();
         Self {
             permits: Semaphore::new(idle.len()),
@@ -175,6 +178,18 @@ impl Lease<'_> {
             Role::Gpu => format!("cuda:{}", slot.launch.setup.device),
         };
         Some((&mut slot.python, device))
+    }
+
+    /// Has the next cpu worker of this place speak with a Python process; returns whether the last one
+    /// could not.
+    pub(super) fn admit_python(&mut self) -> bool {
+        let Some(setup) = self.slot.as_mut().map(|slot| &mut slot.launch.setup) else {
+            return false;
+        };
+        match (setup.role, &mut setup.sandbox) {
+            (Role::Cpu, Some(walls)) => !std::mem::replace(&mut walls.python, true),
+            (Role::Cpu | Role::Gpu, _) => false,
+        }
     }
 
     /// Returns the number of the place's Python process; `None` where none runs.
