@@ -18,7 +18,7 @@ use std::{
 
 use nix::{errno::Errno, libc, sys::memfd, unistd::getppid};
 
-/// The scene, as a prisoner was told.
+/// The scene, as a prisoner knows it.
 pub(super) struct Told {
     pub(super) own: PathBuf,
     other: PathBuf,
