@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use kgen_measure::weighted_geometric_mean;
-use kgen_record::{CaseOutcome, CaseTiming, Evaluation, Flag, Severity, Stage, Verdict};
+use kgen_record::{CaseOutcome, CaseTiming, Evaluation, Flag, Sandbox, Severity, Stage, Verdict};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -40,6 +40,8 @@ pub(crate) struct JobResult {
     feedback: String,
     device: Option<String>,
     seed: Option<u64>,
+    /// How far the workers were shut in; null where the machine failed.
+    sandbox: Option<Sandbox>,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema)]
@@ -106,6 +108,7 @@ impl JobResult {
             timing_s: timing(evaluation, elapsed),
             device: Some(evaluation.target.name.clone()),
             seed: Some(evaluation.seed),
+            sandbox: Some(evaluation.sandbox.clone()),
             ..Self::default()
         };
         let compiled = evaluation.stage > Stage::Compile || evaluation.verdict.is_pass();

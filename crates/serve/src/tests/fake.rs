@@ -13,7 +13,7 @@ use std::{
 use futures_util::future::{BoxFuture, FutureExt};
 use kgen_record::{
     CaseClass, CaseOutcome, CaseResult, DType, Evaluation, Finding, InputDistribution, Level,
-    Precision, Stage, Target, Verdict,
+    Precision, Sandbox, Stage, Target, Verdict,
 };
 use tokio::task::JoinHandle;
 
@@ -126,6 +126,7 @@ fn judged(verdict: Verdict) -> Judged {
         coverage: None,
         stage_times: Vec::new(),
         profile: None,
+        sandbox: Sandbox::On,
     };
     Judged { evaluation, feedback: "found".to_owned() }
 }
