@@ -152,7 +152,7 @@ pub enum Job<'a> {
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Message {
     Hello {
-        hello: Hello,
+        hello: Box<Hello>,
     },
     /// The job goes on.
     Progress {

@@ -72,14 +72,14 @@ done
             fs::write(self.path().join(name), text + "\n").unwrap();
         };
         let hello = |target: Option<Target>, nvrtc: Option<String>| Message::Hello {
-            hello: Hello {
+            hello: Box::new(Hello {
                 protocol: PROTOCOL,
                 kgen: "fake".to_owned(),
                 target,
                 nvrtc,
                 session: None,
                 sandbox: Some(Default::default()),
-            },
+            }),
         };
         write("hello.cpu", &hello(None, Some("13.0".to_owned())));
         write("hello.gpu", &hello(Some(gpu(0)), None));

@@ -1,6 +1,6 @@
 //! A process behind the policy of each kind of worker tries to get out; without the wall it does get out.
 //!
-//! The prisoner is this very test program, told by its standard input what to be. It enters the wall on its
+//! The prisoner is this very test program, which reads its part from standard input. It enters the wall on its
 //! only thread.
 
 mod attempts;
@@ -28,7 +28,7 @@ use nix::{
 use super::{Namespaces, Places, Policy, Wall, user_namespace};
 use crate::{Child, Scratch, Spec, spawn};
 
-/// Everything that a prisoner is told, as it is told.
+/// The lines that a prisoner reads, and the files and sockets that they name.
 struct Scene {
     _root: tempfile::TempDir,
     own: Scratch,

@@ -28,7 +28,7 @@ pub fn main(_role: Role) -> ExitCode {
     match start(&line) {
         Ok((mut judge, hello, input)) => {
             input.rest();
-            if output.send(&Message::Hello { hello }).is_err() {
+            if output.send(&Message::Hello { hello: Box::new(hello) }).is_err() {
                 return ExitCode::FAILURE;
             }
             serve::serve(&input, &mut output, judge.as_mut())

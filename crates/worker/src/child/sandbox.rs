@@ -37,7 +37,7 @@ pub(super) fn enter(setup: &Setup) -> Entered {
     if setup.role == Role::Cpu {
         match (&walls.outer_namespace, user_namespace()) {
             (Some(outer), Some(inner)) if *outer != inner => {
-                report.held.push(NAMESPACES.to_owned())
+                report.held.push(NAMESPACES.to_owned());
             }
             (Some(_), _) => report.missing.push(format!("{NAMESPACES} (the system forbids them)")),
             (None, _) => {

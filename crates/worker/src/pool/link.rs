@@ -416,7 +416,7 @@ fn read_hello(line: &[u8], role: Role) -> Result<Hello, Error> {
         return Err(Error::Version { role, theirs, ours: PROTOCOL });
     }
     match serde_json::from_slice(line) {
-        Ok(Message::Hello { hello }) => Ok(hello),
+        Ok(Message::Hello { hello }) => Ok(*hello),
         Ok(Message::Failed { message, .. }) => Err(Error::Start { role, reason: message }),
         Ok(Message::Progress { .. } | Message::Finished { .. }) | Err(_) => {
             let said = excerpt(line);
