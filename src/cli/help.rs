@@ -151,7 +151,7 @@ const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
             ("kgen selftest --timing", "the clock, on a GPU"),
         ],
     ),
-    ("mcp", &[("claude mcp add kgen -- kgen mcp", "kgen's tools in an agent")]),
+    ("mcp", &[("kgen mcp --device emu", "as a command of an agent's configuration")]),
     (
         "serve",
         &[

@@ -107,8 +107,8 @@ fn only_settings_env_reads_the_environment() {
 
 #[test]
 fn only_store_writes_into_a_run() {
-    // `compile` writes its cache, `worker` and `import` their scratch folders, `device` its locks, the command lines
-    // their results, none of them in a run.
+    // `compile` writes its cache, `worker` and `import` their scratch folders, `device` its locks, `serve` its jobs,
+    // the command lines their results, none of them in a run.
     let writes = ["fs::write", "File::create", "OpenOptions", "fs::rename", "fs::create_dir"];
     let results = ["selftest.rs", "profile.rs", "export.rs", "import.rs", "import", "man.rs"];
     let results = results.map(|file| format!("src/cli/commands/{file}"));
@@ -121,6 +121,7 @@ fn only_store_writes_into_a_run() {
         "crates/baseline/src/python.rs",
         "crates/worker",
         "crates/process",
+        "crates/serve/src/store",
         "crates/device/src/lock.rs",
         "crates/ptx-emu/src/cli",
     ];

@@ -172,6 +172,7 @@ pub struct DeviceSettings {
     /// Whether profilers run right kernels again.
     pub profile: bool,
     /// Whether workers and Python processes are kept from the rest of the machine.
+    #[serde(default = "on")]
     pub sandbox: bool,
     /// The device that the emulator pretends to be.
     pub emu: EmuTarget,
@@ -255,6 +256,11 @@ pub struct SuiteSettings {
     pub keep_going: bool,
     /// The file of an op of one's own.
     pub op_file: Option<PathBuf>,
+}
+
+/// The value of a setting that stored settings may lack.
+const fn on() -> bool {
+    true
 }
 
 /// Section `limits`.

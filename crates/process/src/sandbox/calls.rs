@@ -266,11 +266,9 @@ fn rules(policy: &Policy) -> Result<Rules, seccompiler::BackendError> {
             rules.insert(*call, vec![when(0, Len::Dword, Is::Ne, 0)?]);
         }
     }
-    if policy.sockets != Sockets::Any {
-        // A pair has nobody else at its end.
-        let other = when(0, Len::Dword, Is::Ne, bit(libc::AF_UNIX))?;
-        rules.insert(libc::SYS_socketpair, vec![other]);
-    }
+    // A pair has nobody else at its end.
+    let other = when(0, Len::Dword, Is::Ne, bit(libc::AF_UNIX))?;
+    rules.insert(libc::SYS_socketpair, vec![other]);
     if policy.sockets == Sockets::Unix {
         let other = when(0, Len::Dword, Is::Ne, bit(libc::AF_UNIX))?;
         rules.insert(libc::SYS_socket, vec![other]);

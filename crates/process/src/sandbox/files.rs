@@ -48,10 +48,10 @@ pub(super) fn ruleset(policy: &Policy, abi: u32) -> Result<OwnedFd, String> {
 
 fn rules(policy: &Policy) -> Result<RulesetCreated, RulesetError> {
     let handled = AccessFs::from_all(ABI::V5) | AccessFs::ResolveUnix;
-    let mut ruleset = Ruleset::default().handle_access(handled)?.scope(Scope::Signal)?;
-    if policy.sockets != Sockets::Any {
-        ruleset = ruleset.handle_access(AccessNet::BindTcp | AccessNet::ConnectTcp)?;
-    }
+    let mut ruleset = Ruleset::default()
+        .handle_access(handled)?
+        .handle_access(AccessNet::BindTcp | AccessNet::ConnectTcp)?
+        .scope(Scope::Signal)?;
     if policy.sockets == Sockets::None {
         ruleset = ruleset.scope(Scope::AbstractUnixSocket)?;
     }
@@ -97,6 +97,36 @@ fn own_process() -> Option<PathBuf> {
     let folder = PathBuf::from(format!("/proc/{}", std::process::id()));
     std::mem::forget(PathFd::new(&folder).ok()?);
     Some(folder)
+}
+
+/// Lets the process that this thread is of write to its own files in `/proc`, by system calls alone; the
+/// rules may have been made by its parent. Returns 0 where that worked.
+pub(super) fn allow_own_process(ruleset: &OwnedFd, abi: u32) -> libc::c_long {
+    #[repr(C, packed)]
+    struct PathBeneathAttribute {
+        allowed: u64,
+        parent: i32,
+    }
+    const RULE_PATH_BENEATH: u32 = 1;
+    const WRITE_FILE: u64 = 1 << 1;
+    const TRUNCATE: u64 = 1 << 14;
+    let allowed = if abi < 3 { WRITE_FILE } else { WRITE_FILE | TRUNCATE };
+    // SAFETY: the path ends in a zero, and the structure lives while the call reads it. The descriptor is
+    // left open: the rule is about an inode that the kernel would forget.
+    unsafe {
+        let parent = libc::open(c"/proc/self".as_ptr(), libc::O_PATH);
+        if parent < 0 {
+            return parent.into();
+        }
+        let attribute = PathBeneathAttribute { allowed, parent };
+        libc::syscall(
+            libc::SYS_landlock_add_rule,
+            ruleset.as_raw_fd(),
+            RULE_PATH_BENEATH,
+            &raw const attribute,
+            0_u32,
+        )
+    }
 }
 
 /// Puts this thread under the rules; 0 where that worked.

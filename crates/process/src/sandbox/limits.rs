@@ -51,7 +51,6 @@ const OF_FILES: u32 = 0x1f;
 /// Gives capabilities up, by system calls alone: those of root, and those in a user namespace of its own.
 pub(super) fn keep_capabilities(kept: Capabilities) {
     let mask = match kept {
-        Capabilities::Any => return,
         Capabilities::OfFiles => OF_FILES,
         Capabilities::None => 0,
     };

@@ -50,6 +50,7 @@ pub struct Wall {
     limits: limits::Limits,
     capabilities: Capabilities,
     hides_memory: bool,
+    names_threads: bool,
     gaps: Vec<String>,
 }
 
@@ -73,6 +74,7 @@ impl Wall {
             limits: limits::Limits::of(policy),
             capabilities: policy.capabilities,
             hides_memory: policy.hide_memory,
+            names_threads: policy.name_threads,
             gaps: policy.gaps(),
         }
     }
@@ -119,7 +121,12 @@ impl Wall {
         unsafe {
             errors.privileges = error(libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0).into());
             if let Ok(ruleset) = &self.ruleset {
-                errors.files = error(files::restrict(ruleset));
+                if self.names_threads {
+                    errors.files = error(files::allow_own_process(ruleset, self.abi));
+                }
+                if errors.files == 0 {
+                    errors.files = error(files::restrict(ruleset));
+                }
             }
             if self.hides_memory {
                 libc::prctl(libc::PR_SET_DUMPABLE, 0, 0, 0, 0);

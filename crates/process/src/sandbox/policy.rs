@@ -23,6 +23,9 @@ pub struct Policy {
     pub capabilities: Capabilities,
     /// Whether it may share memory, messages and semaphores by System V's calls.
     pub may_share: bool,
+    /// Whether it may write to its own files in `/proc`: NVIDIA's driver names its threads there, and does not
+    /// start where it cannot.
+    pub name_threads: bool,
     /// Whether its memory is hidden from others of the same user; a driver may need to be seen.
     pub hide_memory: bool,
     /// Bytes of a file at most.
@@ -51,8 +54,6 @@ pub enum Sockets {
     None,
     /// Those of the machine alone.
     Unix,
-    /// Any: profilers speak TCP with what they watch.
-    Any,
 }
 
 /// Which capabilities of root it keeps.
@@ -62,8 +63,6 @@ pub enum Capabilities {
     None,
     /// Those about owners and modes of files: packages may belong to another user.
     OfFiles,
-    /// Any: profilers may read counters as administrators alone.
-    Any,
 }
 
 /// Folders and files of one worker.
@@ -147,25 +146,18 @@ impl Policy {
         }
     }
 
-    /// Returns the policy of a worker with a GPU. Profilers are programs of other makers, which read and
-    /// start what they like; their writes are bounded all the same.
+    /// Returns the policy of a worker with a GPU.
     #[must_use]
-    pub fn gpu_worker(places: &Places, profilers: bool) -> Self {
+    pub fn gpu_worker(places: &Places) -> Self {
         let mut policy = Self {
             sockets: Sockets::Unix,
             capabilities: Capabilities::OfFiles,
             may_share: true,
+            name_threads: true,
             ..Self::of(places)
         };
         policy.read.extend(DRIVER.map(PathBuf::from));
         policy.devices.extend(nvidia_devices(Path::new("/dev")));
-        if profilers {
-            policy.read = vec!["/".into()];
-            policy.processes = Processes::Any;
-            policy.sockets = Sockets::Any;
-            policy.capabilities = Capabilities::Any;
-            policy.may_change_modes = true;
-        }
         policy
     }
 
@@ -196,6 +188,7 @@ impl Policy {
             sockets: Sockets::Unix,
             capabilities: Capabilities::OfFiles,
             may_share: true,
+            name_threads: true,
             may_change_modes: true,
             ..Self::default()
         }
@@ -227,9 +220,6 @@ impl Policy {
     /// Returns the walls that a policy leaves out although its kind of process has them otherwise.
     pub(super) fn gaps(&self) -> Vec<String> {
         let mut gaps = Vec::new();
-        if matches!(self.processes, Processes::Any) && self.sockets == Sockets::Any {
-            gaps.push("a list of files and programs (profilers may run)".to_owned());
-        }
         if !self.may_share && self.sockets == Sockets::Unix {
             gaps.push("a ban on Unix sockets (the reference is in Python)".to_owned());
         }

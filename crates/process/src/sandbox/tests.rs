@@ -211,7 +211,7 @@ fn policy(kind: &str, own: &Path, toolchain: &Path) -> Option<Policy> {
     };
     match kind {
         "cpu" | "works" | "thread" => Some(Policy::cpu_worker(&places, false)),
-        "gpu" => Some(Policy::gpu_worker(&places, false)),
+        "gpu" => Some(Policy::gpu_worker(&places)),
         "python" => Some(Policy::python(vec![own.to_owned()])),
         _ => None,
     }

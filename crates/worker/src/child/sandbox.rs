@@ -25,13 +25,19 @@ pub(super) fn enter(setup: &Setup) -> Entered {
     let Some(walls) = &setup.sandbox else {
         return Entered { report: None, disassembler: Disassembler::here() };
     };
+    if setup.role == Role::Gpu && walls.profilers {
+        // Nsight Compute and compute-sanitizer do not work behind a wall.
+        let missing = vec!["every part (profilers may run)".to_owned()];
+        let report = Some(Report { missing, ..Report::default() });
+        return Entered { report, disassembler: Disassembler::Nowhere };
+    }
     let places = places(setup, walls);
     let (policy, disassembler) = match setup.role {
         Role::Cpu => {
             let scratch = Places { write: own_folder().into_iter().collect(), ..Places::default() };
             (Policy::cpu_worker(&places, walls.python), Disassembler::served(&scratch))
         }
-        Role::Gpu => (Policy::gpu_worker(&places, walls.profilers), Disassembler::Nowhere),
+        Role::Gpu => (Policy::gpu_worker(&places), Disassembler::Nowhere),
     };
     let mut report = Wall::new(&policy).enter();
     if setup.role == Role::Cpu {
@@ -67,9 +73,7 @@ fn places(setup: &Setup, walls: &Walls) -> Places {
             // Where cuBLASLt and cuDNN may be.
             let homes = [env::CUDA_HOME, env::CUDA_PATH, env::VIRTUAL_ENV, env::CONDA_PREFIX];
             read.extend(homes.iter().filter_map(env::Var::path));
-            let above = cache.and_then(Path::parent).map(Path::to_owned);
-            // Facts about profilers are kept there.
-            if walls.profilers { write.extend(above) } else { read.extend(above) }
+            read.extend(cache.and_then(Path::parent).map(Path::to_owned));
         }
     }
     Places { read, write, socket_folders: walls.place.iter().cloned().collect() }

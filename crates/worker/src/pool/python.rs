@@ -35,6 +35,9 @@ use super::{
     notice::Notices,
 };
 
+/// The device of a process without a GPU, as PyTorch calls it.
+pub(super) const CPU: &str = "cpu";
+
 /// Version of the protocol that is spoken with the process.
 const PROTOCOL: u32 = 1;
 
@@ -313,7 +316,9 @@ impl Process {
                 write.push(folder);
             }
         }
-        spec.wall = pythons.sandbox.then(|| Arc::new(Wall::new(&Policy::python(write))));
+        // PyTorch finds no GPU behind it.
+        let walled = pythons.sandbox && device == CPU;
+        spec.wall = walled.then(|| Arc::new(Wall::new(&Policy::python(write))));
         let at = python.path.display();
         let failed = |error: &dyn std::fmt::Display| Failure::Died(format!("{at}: {error}"));
         let mut child = kgen_process::spawn(&spec).map_err(|error| failed(&error))?;

@@ -12,7 +12,12 @@ use tokio::{
     time::sleep,
 };
 
-use super::{config::Launch, link::Worker, notice::Notices, python::Python};
+use super::{
+    config::Launch,
+    link::Worker,
+    notice::Notices,
+    python::{CPU, Python},
+};
 use crate::{Error, protocol::Role};
 
 /// A future that ends when a process has.
@@ -174,7 +179,7 @@ impl Lease<'_> {
     pub(super) fn python(&mut self) -> Option<(&mut Python, String)> {
         let slot = self.slot.as_mut()?;
         let device = match slot.launch.setup.role {
-            Role::Cpu => "cpu".to_owned(),
+            Role::Cpu => CPU.to_owned(),
             Role::Gpu => format!("cuda:{}", slot.launch.setup.device),
         };
         Some((&mut slot.python, device))

@@ -1,6 +1,6 @@
 //! The tools: evaluations by the service, all else by kgen's own commands.
 
-use std::{path::PathBuf, sync::Arc, time::Duration};
+use std::{io::Write as _, path::PathBuf, sync::Arc, time::Duration};
 
 use kgen_process::{DEVICE_ENV, NETWORK_ENV, PYTHON_ENV, SELF_EXE, Spec};
 use kgen_record::Evaluation;
@@ -196,7 +196,7 @@ fn summary(job: &Value) -> String {
 
 /// Stores a kernel file for a command.
 fn source_file(source: &str) -> std::io::Result<tempfile::NamedTempFile> {
-    let file = tempfile::Builder::new().suffix(".cu").tempfile()?;
-    std::fs::write(file.path(), source)?;
+    let mut file = tempfile::Builder::new().suffix(".cu").tempfile()?;
+    file.write_all(source.as_bytes())?;
     Ok(file)
 }
