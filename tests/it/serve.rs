@@ -23,6 +23,7 @@ struct Process {
 }
 
 impl Process {
+    #[expect(clippy::disallowed_methods, reason = "a process that is talked to, from outside")]
     fn start(folder: &Path, args: &[&str]) -> Self {
         let command = flow::kgen(folder, args);
         let mut process = Command::new(command.get_program());

@@ -1,4 +1,4 @@
-//! The contract as OpenAPI 3.1, out of the types that are read and written.
+//! The contract as `OpenAPI` 3.1, out of the types that are read and written.
 
 use schemars::{JsonSchema, SchemaGenerator, generate::SchemaSettings};
 use serde_json::{Map, Value, json};

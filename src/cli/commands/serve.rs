@@ -36,7 +36,7 @@ pub(crate) struct ServeArgs {
     /// Folder of the jobs and their results
     #[arg(long, value_name = "DIR", default_value = "kgen-serve", help_heading = "Service")]
     state: PathBuf,
-    /// File whose first line is the bearer token that callers need; KGEN_SERVE_TOKEN does the same
+    /// File whose first line is the bearer token that callers need; a variable may have it instead
     #[arg(long, value_name = "FILE", help_heading = "Service")]
     token_file: Option<PathBuf>,
     /// Jobs that wait at most

@@ -1,5 +1,4 @@
 //! The service with a judge of the tests' own, over real connections.
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod client;
 mod fake;
