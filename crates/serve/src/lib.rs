@@ -1,7 +1,7 @@
 //! Evaluations over HTTP: a durable queue of jobs before a [`Judge`].
 //!
 //! A request is resolved into a [`Spec`], whose hash is the job's id, and stored before it is accepted.
-//! Runners take jobs in order and store their [`JobResult`]s. This crate knows neither how kernels are judged nor
+//! Runners take jobs in order and store their results. This crate knows neither how kernels are judged nor
 //! where; the contract is `docs/serve.md`.
 
 mod error;
