@@ -138,7 +138,7 @@ pub(super) const ATTEMPTS: &[Attempt] = &[
     attempt("write in /dev/shm", Walls::All, |_| plant("/dev/shm")),
     attempt("write in /tmp", Walls::All, |_| plant("/tmp")),
     attempt("write in /var/tmp", Walls::All, |_| plant("/var/tmp")),
-    attempt("change its score for want of memory", Walls::All, |_| {
+    attempt("change its score for want of memory", Walls::Cpu, |_| {
         fs::write("/proc/self/oom_score_adj", "0")
     }),
     attempt("connect by TCP", Walls::All, |told| {
