@@ -1,15 +1,18 @@
 //! Shared use of a GPU: evaluations that are not timed share it, timed ones have it alone.
 
 use std::{
-    fs::{File, OpenOptions},
+    fs::{self, File, OpenOptions, Permissions},
     io,
-    os::unix::fs::OpenOptionsExt as _,
+    os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _},
     path::{Path, PathBuf},
     time::{Duration, Instant},
 };
 
 use kgen_process::Access;
 use nix::fcntl::OFlag;
+
+/// Folder of the locks: the same for all users and for processes with temporary folders of their own.
+const FOLDER: &str = "/tmp/kgen-gpu";
 
 /// The right to use a GPU in one way, while this lives.
 #[derive(Debug)]
@@ -31,7 +34,17 @@ impl GpuLock {
         usage: Access,
         waited: impl FnMut(Duration) -> bool,
     ) -> io::Result<Option<Self>> {
-        Self::wait_in(&std::env::temp_dir(), uuid, usage, waited)
+        Self::wait_in(Self::folder(), uuid, usage, waited)
+    }
+
+    /// Returns the folder of the locks, made if it is not there: a worker behind a wall must be let in.
+    #[must_use]
+    pub fn folder() -> &'static Path {
+        // One that cannot be made is missed by whoever locks.
+        if fs::create_dir(FOLDER).is_ok() {
+            drop(fs::set_permissions(FOLDER, Permissions::from_mode(0o1777)));
+        }
+        Path::new(FOLDER)
     }
 
     fn wait_in(
@@ -76,7 +89,7 @@ impl Drop for LockedFile {
 
 fn path(folder: &Path, uuid: &str, kind: &str) -> PathBuf {
     let plain = |c: &char| c.is_ascii_alphanumeric() || *c == '-';
-    folder.join(format!("kgen-gpu-{}.{kind}", uuid.chars().filter(plain).collect::<String>()))
+    folder.join(format!("{}.{kind}", uuid.chars().filter(plain).collect::<String>()))
 }
 
 /// Opens a lock file that everybody may lock. Another user's is opened and not made: systems refuse
@@ -107,7 +120,7 @@ mod tests {
     #[test]
     fn the_name_of_a_lock_is_no_path() {
         let path = path(Path::new("/tmp"), UUID, "lock");
-        assert_eq!(path.file_name().unwrap(), "kgen-gpu-GPU-12.lock");
+        assert_eq!(path.file_name().unwrap(), "GPU-12.lock");
     }
 
     #[test]

@@ -6,6 +6,7 @@ use std::{
 };
 
 use kgen_compile::Disassembler;
+use kgen_device::GpuLock;
 use kgen_process::sandbox::{Places, Policy, Report, Wall, user_namespace};
 use kgen_settings::env;
 
@@ -74,6 +75,8 @@ fn places(setup: &Setup, walls: &Walls) -> Places {
             let homes = [env::CUDA_HOME, env::CUDA_PATH, env::VIRTUAL_ENV, env::CONDA_PREFIX];
             read.extend(homes.iter().filter_map(env::Var::path));
             read.extend(cache.and_then(Path::parent).map(Path::to_owned));
+            // Kgens that measure on the same GPU wait for each other.
+            write.push(GpuLock::folder().to_owned());
         }
     }
     Places { read, write, socket_folders: walls.place.iter().cloned().collect() }
