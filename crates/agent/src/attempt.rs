@@ -168,7 +168,7 @@ impl<L: Llm, J: EvaluationService, M: RunInputs> Attempt<L, J, M> {
         let past = past(&record, &evaluation);
         // Where no case ran the verdict alone says too little.
         let ended_early = || Some(past.reason.clone()).filter(|_| evaluation.cases.is_empty());
-        let reason = evaluate::unjudged(&evaluation).or_else(ended_early);
+        let reason = evaluation.unjudged_reason().or_else(ended_early);
         let reason = reason.filter(|reason| !reason.is_empty());
         let done = Box::new(record.clone());
         self.context.send(Event::AttemptDone { attempt, record: done, reason });

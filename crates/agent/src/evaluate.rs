@@ -3,8 +3,8 @@
 use std::fmt::Write;
 
 use kgen_record::{
-    AttemptId, CaseOutcome, EvalRequest, Evaluation, Finding, Implementation, Level, Profile,
-    ProfileRequest, Severity, Stage, Verdict,
+    AttemptId, EvalRequest, Evaluation, Finding, Implementation, Level, Profile, ProfileRequest,
+    Severity, Stage, Verdict,
 };
 use kgen_store::{Confirmation, ConfirmedSeed, Counts};
 
@@ -133,21 +133,6 @@ pub(super) fn no_code<L, J, M>(
         profile: None,
         sandbox: Default::default(),
     }
-}
-
-/// Returns why nothing could be judged, in the words of the first skipped case or finding; `None`
-/// where something was.
-pub(super) fn unjudged(evaluation: &Evaluation) -> Option<String> {
-    if evaluation.verdict != Verdict::Unsupported {
-        return None;
-    }
-    let skipped = evaluation.cases.iter().find_map(|case| match &case.outcome {
-        CaseOutcome::Skipped { reason } => Some(reason.clone()),
-        CaseOutcome::Judged(_) => None,
-    });
-    let mut findings =
-        evaluation.failed().flat_map(|case| &case.findings).chain(&evaluation.findings);
-    skipped.or_else(|| findings.next().map(|finding| finding.message.clone()))
 }
 
 /// Returns the messages of an evaluation as people read them in a log.

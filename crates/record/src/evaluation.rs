@@ -91,6 +91,21 @@ impl Evaluation {
         self.cases.iter().filter(|case| case.outcome.is_too_large()).count()
     }
 
+    /// Returns why nothing could be judged, in the words of the first skipped case or finding; `None` where
+    /// something was.
+    #[must_use]
+    pub fn unjudged_reason(&self) -> Option<String> {
+        if self.verdict != Verdict::Unsupported {
+            return None;
+        }
+        let skipped = self.cases.iter().find_map(|case| match &case.outcome {
+            CaseOutcome::Skipped { reason } => Some(reason.clone()),
+            CaseOutcome::Judged(_) => None,
+        });
+        let mut findings = self.failed().flat_map(|case| &case.findings).chain(&self.findings);
+        skipped.or_else(|| findings.next().map(|finding| finding.message.clone()))
+    }
+
     pub fn failed(&self) -> impl Iterator<Item = &CaseResult> {
         self.cases.iter().filter(
             |case| matches!(case.outcome, CaseOutcome::Judged(verdict) if !verdict.is_pass()),

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use kgen_measure::weighted_geometric_mean;
-use kgen_record::{CaseOutcome, CaseTiming, Evaluation, Flag, Sandbox, Severity, Stage, Verdict};
+use kgen_record::{CaseTiming, Evaluation, Flag, Sandbox, Severity, Stage, Verdict};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -120,7 +120,8 @@ impl JobResult {
         if evaluation.verdict == Verdict::Unsupported {
             // kgen lacks something: no fault of the kernel.
             result.compiled = compiled.then_some(true);
-            result.infra_error = Some(unsupported(evaluation).into());
+            let text = evaluation.unjudged_reason().unwrap_or_else(|| first_message(evaluation));
+            result.infra_error = Some(Failure { kind: FailureKind::Unsupported, text }.into());
             return result;
         }
         result.compiled = Some(compiled);
@@ -228,14 +229,4 @@ fn first_message(evaluation: &Evaluation) -> String {
         ),
         None => evaluation.verdict.name().to_owned(),
     }
-}
-
-/// Returns why nothing could be judged.
-fn unsupported(evaluation: &Evaluation) -> Failure {
-    let skipped = evaluation.cases.iter().find_map(|case| match &case.outcome {
-        CaseOutcome::Skipped { reason } => Some(reason.clone()),
-        CaseOutcome::Judged(_) => None,
-    });
-    let text = skipped.unwrap_or_else(|| first_message(evaluation));
-    Failure { kind: FailureKind::Unsupported, text }
 }
