@@ -191,6 +191,29 @@ impl PythonArgs {
     }
 }
 
+/// Workers on other machines.
+#[derive(Debug, Args, Default)]
+pub(crate) struct LaunchArgs {
+    /// Start workers by this command, for example "srun -N1 --gpus=1" or "ssh node7"; may be repeated
+    #[arg(long, value_name = "PREFIX", help_heading = "Device")]
+    pub(crate) launch: Option<Vec<String>>,
+    /// Workers that each --launch starts
+    #[arg(long, value_name = "N", help_heading = "Device")]
+    pub(crate) launch_workers: Option<i64>,
+    /// Seconds that a launched worker may take to be ready, those in a queue of jobs among them
+    #[arg(long, value_name = "SECONDS", help_heading = "Device")]
+    pub(crate) launch_wait: Option<f64>,
+}
+
+impl LaunchArgs {
+    /// Adds the given flags.
+    pub(crate) fn add_to(&self, flags: &mut Overrides) {
+        flags.set("device.launch", self.launch.clone());
+        flags.set("device.launch_workers", self.launch_workers);
+        flags.set("device.launch_wait_s", self.launch_wait);
+    }
+}
+
 /// Where and how kernels are judged.
 #[derive(Debug, Args, Default)]
 pub(crate) struct DeviceArgs {
@@ -212,6 +235,9 @@ pub(crate) struct DeviceArgs {
     /// Do not keep workers from the rest of the machine; every result says so
     #[arg(long, help_heading = "Device")]
     pub(crate) no_sandbox: bool,
+    /// Workers on other machines.
+    #[command(flatten)]
+    pub(crate) launch: LaunchArgs,
     /// How correct kernels are timed.
     #[command(flatten)]
     pub(crate) timing: TimingArgs,
@@ -232,6 +258,7 @@ impl DeviceArgs {
         flags.set("device.sanitize", self.sanitize.clone());
         flags.set("limits.data_sets", self.seeds);
         flags.set("device.sandbox", self.no_sandbox.then_some(false));
+        self.launch.add_to(flags);
         self.timing.add_to(flags);
         self.nvrtc.add_to(flags);
         self.python.add_to(flags);

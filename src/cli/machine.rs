@@ -5,12 +5,13 @@ use std::{
     num::NonZero,
     path::{Path, PathBuf},
     sync::Arc,
+    time::Duration,
 };
 
 use kgen_compile::{LocateOptions, Progress, ProvisionOptions, Toolchain};
 use kgen_process::Scratch;
 use kgen_settings::{DeviceChoice, DeviceSettings, NvrtcSettings, Settings};
-use kgen_worker::{Gpu, Notice, Notices, Pool, PoolConfig, PythonConfig};
+use kgen_worker::{Gpu, LaunchConfig, Notice, Notices, Pool, PoolConfig, PythonConfig};
 
 use super::{CommandError, exit_codes::Exit, ui::Ui};
 
@@ -39,6 +40,13 @@ pub(crate) struct Machine {
 /// Resolves the device: without a GPU `auto` is the emulator, `cuda` is the list of all GPUs.
 pub(crate) fn device_choice(settings: &Settings) -> Result<DeviceChoice, CommandError> {
     let choice = settings.device.device;
+    if !settings.device.launch.is_empty() {
+        // Nobody here knows the GPUs of other machines.
+        return Ok(match choice {
+            DeviceChoice::Auto | DeviceChoice::AllGpus => DeviceChoice::Cuda(0),
+            DeviceChoice::Emu | DeviceChoice::Cuda(_) | DeviceChoice::Gpus(_) => choice,
+        });
+    }
     let gpus = kgen_device::choose(choice)?;
     Ok(match choice {
         // One that does not start is no error then.
@@ -76,12 +84,38 @@ pub(crate) fn pool_config(
     }
 }
 
+/// Returns how workers are launched on other machines; `None` where they are not.
+fn launch_config(settings: &DeviceSettings) -> Result<Option<LaunchConfig>, CommandError> {
+    if settings.launch.is_empty() {
+        return Ok(None);
+    }
+    let words = |prefix: &String| {
+        let words = shlex::split(prefix).filter(|words| !words.is_empty());
+        let words = words.ok_or_else(|| {
+            CommandError::usage(format!(
+                "`{prefix}` is no command that workers could be launched by"
+            ))
+            .hint("--launch takes one as a shell does, for example \"srun -N1 --gpus=1\"")
+        })?;
+        Ok(words.into_iter().map(Into::into).collect())
+    };
+    let prefixes: Result<Vec<_>, CommandError> = settings.launch.iter().map(words).collect();
+    Ok(Some(LaunchConfig {
+        prefixes: prefixes?,
+        n_workers: settings.launch_workers,
+        wait: Duration::try_from_secs_f64(settings.launch_wait_s).unwrap_or(FOR_EVER),
+    }))
+}
+
 /// Returns how many workers share a GPU where nothing is timed: each keeps some cores busy with
 /// references, and more than a few gain nothing.
 fn workers_beside_each_other() -> usize {
     let cores = std::thread::available_parallelism().map_or(1, NonZero::get);
     (cores / CORES_PER_GPU_WORKER).clamp(1, MAX_WORKERS_PER_GPU)
 }
+
+/// Longer than anybody waits, and short enough to be added to a time.
+const FOR_EVER: Duration = Duration::from_secs(365 * 24 * 3600);
 
 /// Finds NVRTC and starts the workers.
 pub(crate) async fn start(ui: &Ui, settings: &Settings) -> Result<Machine, CommandError> {
@@ -98,7 +132,12 @@ pub(crate) async fn start(ui: &Ui, settings: &Settings) -> Result<Machine, Comma
         toolchain.found_by,
         toolchain.nvrtc.display()
     ));
-    let pool = Box::pin(Pool::start(pool_config(ui, settings, choice, toolchain))).await?;
+    let launch = launch_config(&settings.device)?;
+    if launch.is_some() {
+        ui.detail("waiting until a launched worker is ready");
+    }
+    let config = PoolConfig { launch, ..pool_config(ui, settings, choice, toolchain) };
+    let pool = Box::pin(Pool::start(config)).await?;
     let gpus = pool.gpus().iter().map(|gpu| gpu.index);
     let device = DeviceChoice::of_gpus(gpus).unwrap_or(DeviceChoice::Emu);
     if let Some(refusal) = pool.gpu_refusal() {

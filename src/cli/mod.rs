@@ -72,6 +72,8 @@ enum Command {
     #[command(hide = true)]
     Worker(commands::worker::WorkerArgs),
     #[command(hide = true)]
+    Node(commands::node::NodeArgs),
+    #[command(hide = true)]
     Rehearse(commands::rehearse::RehearseArgs),
 }
 
@@ -136,6 +138,7 @@ pub fn main() -> ExitCode {
     let context = Context { ui, config: cli.global.config };
     let ended = match cli.command {
         Command::Worker(args) => return commands::worker::run(&args),
+        Command::Node(args) => return commands::node::run(&args),
         command => dispatch(&context, command),
     };
     output::end(&context.ui, ended).into()
@@ -179,6 +182,6 @@ fn dispatch(context: &Context, command: Command) -> Result<Exit, CommandError> {
         Command::Schema(args) => commands::schema::run(context, &args),
         Command::Completions(args) => commands::completions::run(context, &args),
         Command::Man(args) => commands::man::run(context, &args),
-        Command::Worker(_) => unreachable!("a worker is started before"),
+        Command::Worker(_) | Command::Node(_) => unreachable!("they are started before"),
     }
 }

@@ -17,6 +17,7 @@ mod flow;
 mod gpu;
 mod import;
 mod judge;
+mod launch;
 mod llm;
 mod messages;
 mod nvrtc;

@@ -35,6 +35,20 @@ pub const DEVICE_ENV: &[&str] = &[
     "CONDA_PREFIX",
 ];
 
+/// Further variables of commands that start programs on other machines.
+pub const LAUNCH_ENV: &[&str] = &[
+    "DOCKER_*",
+    "KRB5CCNAME",
+    "KUBECONFIG",
+    "KUBERNETES_*",
+    "PBS_*",
+    "PMIX_*",
+    "SGE_*",
+    "SRUN_*",
+    "SSH_*",
+    "XDG_CONFIG_HOME",
+];
+
 /// Variables of programs that download something.
 pub const NETWORK_ENV: &[&str] = &[
     "http_proxy",

@@ -33,7 +33,7 @@ use nix::sys::time::TimeValLike as _;
 
 pub use capture::{Head, Tail};
 pub use child::{Child, Status, spawn};
-pub use environment::{DEVICE_ENV, NETWORK_ENV, PYTHON_ENV, SYSTEM_ENV};
+pub use environment::{DEVICE_ENV, LAUNCH_ENV, NETWORK_ENV, PYTHON_ENV, SYSTEM_ENV};
 pub use lock::{Access, lock};
 pub use run::{Output, run, run_async};
 pub use scratch::Scratch;

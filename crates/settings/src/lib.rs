@@ -11,6 +11,7 @@ pub mod keys;
 mod named;
 mod resolve;
 mod search;
+pub mod slurm;
 #[cfg(test)]
 mod tests;
 mod unknown;
@@ -157,7 +158,7 @@ pub struct ProviderSettings {
 }
 
 /// Section `device`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DeviceSettings {
     /// The device asked for.
@@ -174,6 +175,15 @@ pub struct DeviceSettings {
     /// Whether workers and Python processes are kept from the rest of the machine.
     #[serde(default = "on")]
     pub sandbox: bool,
+    /// Commands that start workers on other machines; empty starts all of them here.
+    #[serde(default)]
+    pub launch: Vec<String>,
+    /// Workers that each of the commands starts, at least 1.
+    #[serde(default = "one")]
+    pub launch_workers: usize,
+    /// Seconds that a launched worker may take to be ready.
+    #[serde(default = "launch_wait_s")]
+    pub launch_wait_s: f64,
     /// The device that the emulator pretends to be.
     pub emu: EmuTarget,
 }
@@ -183,6 +193,19 @@ impl DeviceSettings {
     #[must_use]
     pub const fn emulation(&self) -> Emulation {
         Emulation { sanitize: self.sanitize, counters: self.counters }
+    }
+
+    /// Returns these settings with the workers of `here`: how many there are, and where, is the affair of whoever
+    /// goes on.
+    #[must_use]
+    pub fn with_workers_of(self, here: &Self) -> Self {
+        Self {
+            jobs: here.jobs,
+            launch: here.launch.clone(),
+            launch_workers: here.launch_workers,
+            launch_wait_s: here.launch_wait_s,
+            ..self
+        }
     }
 
     /// Returns the number of workers that compile and emulate, at least 1.
@@ -261,6 +284,16 @@ pub struct SuiteSettings {
 /// The value of a setting that stored settings may lack.
 const fn on() -> bool {
     true
+}
+
+/// As [`on`].
+const fn one() -> usize {
+    1
+}
+
+/// As [`on`].
+const fn launch_wait_s() -> f64 {
+    600.0
 }
 
 /// Section `limits`.

@@ -2,10 +2,13 @@
 
 use std::io;
 
+use serde::{Deserialize, Serialize};
+
 use super::protocol::Role;
 
 /// Why an evaluation could not be had. The fate of a candidate is never an error.
-#[derive(Debug, Clone, thiserror::Error)]
+#[derive(Debug, Clone, thiserror::Error, Serialize, Deserialize)]
+#[serde(tag = "error", content = "facts", rename_all = "snake_case")]
 pub enum Error {
     /// The process could not be started, or ended before it was ready.
     #[error("failed to start a {role} worker: {reason}")]
@@ -53,6 +56,20 @@ pub enum Error {
         /// The error with its causes.
         message: String,
     },
+    /// One evaluation lost the machines that it was on, one after the other.
+    #[error("{n_losses} workers were lost over it; in the end {last}")]
+    Lost {
+        /// Number of workers.
+        n_losses: u32,
+        /// How the last one was lost.
+        last: String,
+    },
+    /// No machine is left on which workers are launched.
+    #[error("no worker can be launched: {reason}")]
+    NoNode {
+        /// Why the last one could not.
+        reason: String,
+    },
     /// The pool is shutting down.
     #[error("the workers are shut down")]
     ShutDown,
@@ -67,10 +84,11 @@ impl Error {
     #[must_use]
     pub const fn is_of_one_evaluation(&self) -> bool {
         match self {
-            Self::Judge { .. } | Self::Op { .. } | Self::Start { .. } => true,
+            Self::Judge { .. } | Self::Op { .. } | Self::Start { .. } | Self::Lost { .. } => true,
             Self::Version { .. }
             | Self::Quarantined { .. }
             | Self::NoGpu
+            | Self::NoNode { .. }
             | Self::ShutDown
             | Self::Scratch(_) => false,
         }

@@ -2,7 +2,8 @@
 //!
 //! [`Pool`] is the parent's side: it owns the processes, their deadlines and their ends, and turns
 //! the death of a worker into a verdict with the findings it had until then. [`child::main`] is the
-//! other side. [`protocol`] has their messages.
+//! other side. [`protocol`] has their messages. [`node_main`] is the other side of a worker that is
+//! launched on another machine.
 
 pub mod child;
 mod error;
@@ -11,4 +12,7 @@ pub mod profile;
 pub mod protocol;
 
 pub use error::Error;
-pub use pool::{Gpu, LonePython, Notice, Notices, Observer, Pool, PoolConfig, PythonConfig};
+pub use pool::{
+    Gpu, LaunchConfig, LonePython, Notice, Notices, Observer, Pool, PoolConfig, PythonConfig,
+    node_main,
+};

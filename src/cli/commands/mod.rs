@@ -12,6 +12,7 @@ pub(crate) mod import;
 pub(crate) mod list;
 pub(crate) mod man;
 pub(crate) mod mcp;
+pub(crate) mod node;
 pub(crate) mod profile;
 pub(crate) mod rehearse;
 pub(crate) mod report;

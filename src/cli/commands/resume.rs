@@ -7,7 +7,7 @@ use kgen_store::{Run, RunState, find_run};
 use super::run::given_kernels;
 use crate::cli::{
     CommandError, Context,
-    args::{FormatArgs, LlmArgs, LoopArgs, NvrtcArgs, OutputArgs, PythonArgs},
+    args::{FormatArgs, LaunchArgs, LlmArgs, LoopArgs, NvrtcArgs, OutputArgs, PythonArgs},
     backends::Backend,
     exit_codes::Exit,
     idle::warn_of_idle_flags,
@@ -32,6 +32,8 @@ pub(crate) struct ResumeArgs {
     #[arg(long, value_name = "N", help_heading = "Device")]
     jobs: Option<i64>,
     #[command(flatten)]
+    launch: LaunchArgs,
+    #[command(flatten)]
     nvrtc: NvrtcArgs,
     #[command(flatten)]
     python: PythonArgs,
@@ -44,6 +46,7 @@ pub(crate) fn run(context: &Context, args: &ResumeArgs) -> Result<Exit, CommandE
     let mut here = Overrides::default();
     args.output.add_to(&mut here);
     here.set("device.jobs", args.jobs);
+    args.launch.add_to(&mut here);
     args.nvrtc.add_to(&mut here);
     args.python.add_to(&mut here);
     let here = context.settings(&here)?;
@@ -57,7 +60,7 @@ pub(crate) fn run(context: &Context, args: &ResumeArgs) -> Result<Exit, CommandE
     check_search(&run, &stored, &settings)?;
     settings.nvrtc = here.nvrtc;
     settings.python = here.python;
-    settings.device.jobs = here.device.jobs;
+    settings.device = settings.device.with_workers_of(&here.device);
     settings.run.output_dir = here.run.output_dir;
     settings.providers = here.providers;
     settings.models = here.models;

@@ -15,7 +15,7 @@ use kgen_process::{
 use kgen_record::Target;
 use kgen_settings::DeviceChoice;
 
-use super::notice::Notices;
+use super::{nodes::LaunchConfig, notice::Notices};
 use crate::{
     Error,
     protocol::{PROTOCOL, Role, Setup, Walls},
@@ -30,8 +30,9 @@ const START_LIMIT: Duration = Duration::from_secs(60);
 /// The machine and limits of a pool.
 #[derive(Debug, Clone)]
 pub struct PoolConfig {
-    /// The command in front of the worker, for example `srun --gpus=1` or `ssh host`.
-    pub prefix: Vec<OsString>,
+    /// How workers are launched on other machines: those of a GPU where one is used, else those that
+    /// compile; `None` starts all of them here.
+    pub launch: Option<LaunchConfig>,
     /// The executable; [`SELF_EXE`] is this very program.
     pub exe: PathBuf,
     /// Its arguments in front of `--role`.
@@ -98,7 +99,7 @@ impl PoolConfig {
         cpu_jobs: usize,
     ) -> Self {
         Self {
-            prefix: Vec::new(),
+            launch: None,
             exe: SELF_EXE.into(),
             args: vec!["worker".into()],
             cpu_jobs,
@@ -138,21 +139,18 @@ impl PoolConfig {
         memory_bytes: Option<u64>,
         start_waits: Vec<Duration>,
     ) -> Launch {
-        let mut command = self.prefix.clone();
-        command.push(self.exe.clone().into());
-        command.extend(self.args.iter().cloned());
-        command.extend(["--role".into(), role.name().into()]);
+        let mut args = self.args.clone();
+        args.extend(["--role".into(), role.name().into()]);
         // A place that cannot be made is missed when its worker's folder cannot be either.
         let place = Scratch::new("place", self.scratch.as_deref()).ok().map(Arc::new);
-        // Whatever starts the worker may need the network, or be on another machine.
-        let is_own = role == Role::Cpu && self.prefix.is_empty();
+        let has_namespaces = role == Role::Cpu;
         let walls = Walls {
-            outer_namespace: is_own.then(user_namespace).flatten(),
+            outer_namespace: has_namespaces.then(user_namespace).flatten(),
             place: place.as_ref().map(|place| place.path().to_owned()),
             python: false,
             profilers: self.profilers,
         };
-        let namespaces = || Namespaces::where_allowed().filter(|_| is_own);
+        let namespaces = || Namespaces::where_allowed().filter(|_| has_namespaces);
         let setup = Setup {
             protocol: PROTOCOL,
             role,
@@ -164,8 +162,8 @@ impl PoolConfig {
             sandbox: self.sandbox.then_some(walls),
         };
         Launch {
-            program: command.remove(0).into(),
-            args: command,
+            program: self.exe.clone(),
+            args,
             setup,
             scratch: self.scratch.clone(),
             place,

@@ -98,13 +98,14 @@ fn indices(choice: DeviceChoice) -> Result<Vec<u32>, Error> {
 }
 
 /// Says why a GPU cannot take the evaluations of another one; `None` where it can.
-fn difference(first: &Gpu, other: &Gpu) -> Option<String> {
+pub(super) fn difference(first: &Gpu, other: &Gpu) -> Option<String> {
     let (a, b) = (first.target.as_ref()?, other.target.as_ref()?);
     let facts = |target: &Target| {
         let Target { name, arch, sm_count, .. } = target;
         format!("{name}, {arch}, {sm_count} SMs")
     };
-    (!a.is_alike(b)).then(|| {
+    // Of two that take the same kernels, the one may be faster.
+    (!a.is_alike(b) || a.name != b.name).then(|| {
         format!(
             "kernels are planned for cuda:{} ({}), and it is another GPU ({}); a run of its own can \
              use it",

@@ -25,7 +25,7 @@ use crate::{
 };
 
 /// Length of a worker's longest line: a program with the machine code of all its variants.
-const LINE_LIMIT: usize = 512 << 20;
+pub(super) const LINE_LIMIT: usize = 512 << 20;
 
 /// Bytes of a worker's standard error that are kept, device `printf` among them.
 const STDERR_CAP: usize = 16 << 10;
@@ -431,7 +431,7 @@ fn excerpt(line: &[u8]) -> String {
     format!("{:?}", text.chars().take(MAX_CHARS).collect::<String>())
 }
 
-fn pipes(child: &mut Child) -> io::Result<(ChildStdin, ChildStdout, ChildStderr)> {
+pub(super) fn pipes(child: &mut Child) -> io::Result<(ChildStdin, ChildStdout, ChildStderr)> {
     const PIPED: &str = "a fresh child has all three pipes";
     Ok((
         ChildStdin::from_std(child.stdin.take().expect(PIPED))?,

@@ -9,20 +9,20 @@ mod deadline;
 mod drain;
 mod gpus;
 mod half;
+mod job;
 mod ledger;
 mod lines;
 mod link;
+mod nodes;
 mod notice;
 mod python;
 mod slots;
 
 use std::{
-    borrow::Cow,
     sync::{Arc, Mutex, PoisonError},
     time::{Duration, Instant},
 };
 
-use kgen_ops::op;
 use kgen_process::{Access, sandbox::Report};
 use kgen_record::{EvalRequest, Evaluation, Split, Stage, Target, Verdict};
 use kgen_settings::DeviceChoice;
@@ -33,18 +33,18 @@ use tokio::{
 
 use crate::{
     Error,
-    protocol::{Hello, Job},
+    protocol::{Hello, Role},
 };
 
 pub use config::{PoolConfig, PythonConfig};
 pub use gpus::Gpu;
+pub use nodes::{LaunchConfig, main as node_main};
 pub use notice::{Notice, Notices};
 pub use python::LonePython;
 
-use deadline::Deadlines;
-use half::{Half, Task};
-use ledger::Ledger;
-use link::json_line;
+use half::Half;
+use job::{HalfJob, PythonNeeds};
+use nodes::Nodes;
 use python::Pythons;
 use slots::Slots;
 
@@ -55,8 +55,8 @@ const SHUTDOWN_LIMIT: Duration = Duration::from_secs(10);
 ///
 /// Dropping the pool, or the future of an evaluation, kills the processes behind it.
 pub struct Pool {
-    cpu: Slots,
-    gpu: Option<Arc<Slots>>,
+    cpu: Places,
+    gpu: Option<Places>,
     gpus: Vec<Gpu>,
     /// Whether several workers use a GPU at once.
     shares_gpus: bool,
@@ -86,28 +86,25 @@ impl Pool {
     ///
     /// [`Error::Start`] with the worker's output, [`Error::Version`], [`Error::Scratch`].
     pub async fn start(config: PoolConfig) -> Result<Self, Error> {
-        let n_cpu = config.cpu_jobs.max(1);
-        let places = (0..n_cpu).map(|_| (config.cpu_launch(), None));
-        let cpu = Slots::new(places, config.notices.clone());
-        let (first, started) = tokio::join!(half::ready(&cpu), gpus::start(&config));
-        let cpu_hello = first?;
+        let (cpu, started) = tokio::join!(start_cpu(&config), start_gpu(&config));
+        let (cpu, cpu_hello) = cpu?;
         let (started, gpu_refusal) = match started {
             Ok(started) => (started, None),
             Err(error) if config.device == DeviceChoice::Auto => (None, Some(error)),
             Err(error) => return Err(error),
         };
-        let (gpu, gpus) =
-            started.map_or((None, Vec::new()), |(slots, gpus)| (Some(Arc::new(slots)), gpus));
-        let n_gpu = gpu.as_ref().map_or(0, |places| places.len());
+        let (gpu, gpus) = started.map_or((None, Vec::new()), |(gpu, gpus)| (Some(gpu), gpus));
+        let n_cpu = cpu.len();
+        let n_gpu = gpu.as_ref().map_or(0, Places::len);
         let count = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
         let split =
             Split { cpu_workers: count(n_cpu), gpu_workers: count(n_gpu), ..Split::default() };
         Ok(Self {
-            target: gpus::target(&gpus).unwrap_or_else(|| config.emu_target.clone()),
+            target: target(gpu.as_ref(), &gpus).unwrap_or_else(|| config.emu_target.clone()),
             pythons: Arc::new(Pythons::new(&config)),
             warm_ups: Mutex::default(),
             programs: Semaphore::new(n_cpu + n_gpu),
-            shares_gpus: gpus.len() < n_gpu,
+            shares_gpus: matches!(&gpu, Some(Places::Here(slots)) if gpus.len() < slots.len()),
             cpu,
             gpu,
             gpus,
@@ -265,73 +262,34 @@ impl Pool {
             Some(_) => Some(self.programs.acquire().await.map_err(|_| Error::ShutDown)?),
             None => None,
         };
-        let deadlines = Deadlines::of(request);
-        let needs = PythonNeeds::of(request);
-        let on_gpu = needs.on_gpu || request.needs_python();
-        let first = Task {
-            line: &|side, _| {
-                json_line(&Job::Cpu {
-                    request: Box::new(Cow::Borrowed(request)),
-                    side: Box::new(Cow::Borrowed(side)),
-                })
-            },
-            attachment: &[],
-            deadlines,
-            ledger: &|hello: &Hello| Ledger::cpu(request, hello.nvrtc.clone(), observer),
-            pythons: needs.on_cpu.then_some(&*self.pythons),
-            fresh: false,
-        };
-        if let Some(gpu) = gpu.filter(|_| on_gpu) {
+        if let Some(Places::Here(slots)) = gpu
+            && PythonNeeds::of(request).on_gpu
+        {
             // PyTorch takes seconds to import: that overlaps the work without a GPU.
-            self.warm_up(gpu);
+            self.warm_up(slots);
         }
-        match (gpu, first.run(&self.cpu).await?) {
+        let first = HalfJob::Cpu { request };
+        match (gpu, self.cpu.run(&first, &self.pythons, observer).await?) {
             (Some(gpu), Half { evaluation, program: Some(mut program) }) => {
                 program.push(b'\n');
-                let first = GpuJob { request, evaluation, program, needs_python: on_gpu, observer };
+                let run = async |usage| {
+                    let (evaluation, program) = (&evaluation, &program[..]);
+                    let second = HalfJob::Gpu { request, evaluation, program, usage };
+                    Ok(gpu.run(&second, &self.pythons, observer).await?.evaluation)
+                };
                 let alone = !self.shares_gpus || request.timing.is_some();
                 let usage = if alone { Access::Exclusive } else { Access::Shared };
-                let found = self.run_on_gpu(gpu, &first, usage).await?;
+                let found: Evaluation = run(usage).await?;
                 // Other evaluations had a part of its time, or of its memory.
                 let disturbed =
                     found.verdict == Verdict::TimedOut || kgen_eval::was_lacking(&found);
                 if usage == Access::Shared && disturbed {
-                    return self.run_on_gpu(gpu, &first, Access::Exclusive).await;
+                    return run(Access::Exclusive).await;
                 }
                 Ok(found)
             }
             (_, Half { evaluation, .. }) => Ok(evaluation),
         }
-    }
-
-    async fn run_on_gpu(
-        &self,
-        gpu: &Slots,
-        job: &GpuJob<'_>,
-        usage: Access,
-    ) -> Result<Evaluation, Error> {
-        let GpuJob { request, evaluation, program, needs_python, observer } = job;
-        let task = Task {
-            line: &|side, python_pid| {
-                json_line(&Job::Gpu {
-                    request: Box::new(Cow::Borrowed(request)),
-                    evaluation: Box::new(Cow::Borrowed(evaluation)),
-                    side: Box::new(Cow::Borrowed(side)),
-                    python_pid,
-                    usage,
-                })
-            },
-            attachment: program,
-            deadlines: Deadlines::of(request),
-            ledger: &|hello: &Hello| {
-                let target = hello.target.clone().unwrap_or_else(|| evaluation.target.clone());
-                Ledger::gpu(request, Evaluation { target, ..evaluation.clone() }, *observer)
-            },
-            pythons: needs_python.then_some(&*self.pythons),
-            // Times for a claim come from processes of their own, each with other addresses.
-            fresh: request.timing.as_ref().is_some_and(|t| 1 < t.profile.n_processes()),
-        };
-        Ok(task.run(gpu).await?.evaluation)
     }
 
     /// Starts the Python process of every gpu worker, once; an error comes back in the job that
@@ -374,32 +332,74 @@ impl Pool {
     }
 }
 
-/// Whether the references of a request's op come from the Python process.
-struct PythonNeeds {
-    on_cpu: bool,
-    on_gpu: bool,
+/// The workers of one role.
+enum Places {
+    Here(Arc<Slots>),
+    Elsewhere(Nodes),
 }
 
-impl PythonNeeds {
-    fn of(request: &EvalRequest) -> Self {
-        let op = request.definition.as_deref().and_then(|text| op::custom(text).ok());
-        let is_large = || request.cases.iter().any(|case| case.class.is_large());
-        let on_cpu = op.as_ref().is_some_and(|op| op.python_reference.is_some());
-        // Original sizes are judged beside the module.
-        let by_module = op.is_some_and(|op| op.module.is_some()) && is_large();
-        Self { on_cpu, on_gpu: on_cpu || by_module }
+impl Places {
+    async fn run(
+        &self,
+        job: &HalfJob<'_>,
+        pythons: &Pythons,
+        observer: Observer<'_>,
+    ) -> Result<Half, Error> {
+        match self {
+            Self::Here(slots) => job.run(slots, pythons, observer).await,
+            Self::Elsewhere(nodes) => nodes.run(job, observer).await,
+        }
+    }
+
+    fn len(&self) -> usize {
+        match self {
+            Self::Here(slots) => slots.len(),
+            Self::Elsewhere(nodes) => nodes.len(),
+        }
+    }
+
+    async fn end(&self) {
+        match self {
+            Self::Here(slots) => slots.end().await,
+            Self::Elsewhere(nodes) => nodes.end().await,
+        }
     }
 }
 
-/// Input of the second half of an evaluation: the results of the first.
-struct GpuJob<'a> {
-    request: &'a EvalRequest,
-    evaluation: Evaluation,
-    /// The compiled program as one line.
-    program: Vec<u8>,
-    /// Whether it needs the GPU's Python process.
-    needs_python: bool,
-    observer: Observer<'a>,
+/// Starts the first of the workers that compile; the others start when they are needed.
+async fn start_cpu(config: &PoolConfig) -> Result<(Places, Hello), Error> {
+    if let (Some(launch), DeviceChoice::Emu) = (&config.launch, config.device) {
+        let (nodes, hello) = Nodes::start(config, launch, Role::Cpu).await?;
+        return Ok((Places::Elsewhere(nodes), hello));
+    }
+    let places = (0..config.cpu_jobs.max(1)).map(|_| (config.cpu_launch(), None));
+    let slots = Slots::new(places, config.notices.clone());
+    let hello = half::ready(&slots).await?;
+    Ok((Places::Here(Arc::new(slots)), hello))
+}
+
+/// Starts the workers of the GPUs; `None` where none is asked for.
+async fn start_gpu(config: &PoolConfig) -> Result<Option<(Places, Vec<Gpu>)>, Error> {
+    match (&config.launch, config.device) {
+        (_, DeviceChoice::Emu) => Ok(None),
+        (Some(launch), _) => {
+            let (nodes, _) = Nodes::start(config, launch, Role::Gpu).await?;
+            let gpus = nodes.first_gpu().cloned().into_iter().collect();
+            Ok(Some((Places::Elsewhere(nodes), gpus)))
+        }
+        (None, _) => {
+            let started = gpus::start(config).await?;
+            Ok(started.map(|(slots, gpus)| (Places::Here(Arc::new(slots)), gpus)))
+        }
+    }
+}
+
+/// Returns the target that requests are made for; `None` without a GPU whose facts are known.
+fn target(places: Option<&Places>, gpus: &[Gpu]) -> Option<Target> {
+    match places? {
+        Places::Here(_) => gpus::target(gpus),
+        Places::Elsewhere(nodes) => nodes::target(nodes),
+    }
 }
 
 /// Counts an evaluation as long as it lives.

@@ -6,8 +6,11 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
+use serde::{Deserialize, Serialize};
+
 /// Something worth a line that is no failure of an evaluation.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Notice {
     /// Something to know.
     Note(String),
@@ -34,6 +37,14 @@ impl Notices {
         let mut noted = self.noted.lock().unwrap_or_else(PoisonError::into_inner);
         if noted.insert(text.clone()) {
             (self.hear)(&Notice::Note(text));
+        }
+    }
+
+    /// Passes a notice of another machine on.
+    pub(super) fn pass_on(&self, notice: Notice) {
+        match notice {
+            Notice::Note(text) => self.note(text),
+            Notice::Warning(text) => self.warn(text),
         }
     }
 

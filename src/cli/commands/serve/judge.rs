@@ -15,7 +15,7 @@ use kgen_serve::{
     ApiError, ErrorKind, EvaluateRequest, Facts, Failure, FailureKind, JobLevel, Judge, Judged,
     OpEntry, Problem, ProblemEntry, Prompt, PromptQuery, Spec,
 };
-use kgen_settings::Settings;
+use kgen_settings::{DeviceSettings, Settings};
 use kgen_worker::Pool;
 
 use crate::cli::{CommandError, run_inputs, selection::Selection};
@@ -274,10 +274,13 @@ fn invalid_problem(error: impl std::fmt::Display) -> ApiError {
 const fn kind_of(error: &kgen_worker::Error) -> FailureKind {
     match error {
         kgen_worker::Error::Op { .. } => FailureKind::Op,
-        kgen_worker::Error::Quarantined { .. } | kgen_worker::Error::NoGpu => FailureKind::Device,
+        kgen_worker::Error::Quarantined { .. }
+        | kgen_worker::Error::NoGpu
+        | kgen_worker::Error::NoNode { .. } => FailureKind::Device,
         kgen_worker::Error::Start { .. }
         | kgen_worker::Error::Version { .. }
         | kgen_worker::Error::Judge { .. }
+        | kgen_worker::Error::Lost { .. }
         | kgen_worker::Error::ShutDown
         | kgen_worker::Error::Scratch(_) => FailureKind::Worker,
     }
@@ -286,6 +289,14 @@ const fn kind_of(error: &kgen_worker::Error) -> FailureKind {
 /// Returns everything about this server that decides results, as text.
 fn identity(settings: &Settings, pool: &Pool) -> String {
     let Settings { device, timing, suite, limits, .. } = settings;
+    // How many workers there are, and where, decides no result.
+    let device = DeviceSettings {
+        jobs: 0,
+        launch: Vec::new(),
+        launch_workers: 1,
+        launch_wait_s: 0.0,
+        ..device.clone()
+    };
     let rules: (bool, bool, Option<usize>, Option<u64>, Precision) =
         (suite.libraries, suite.cutlass, suite.topn, suite.max_bytes, suite.precision);
     let settings = serde_json::json!([

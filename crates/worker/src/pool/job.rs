@@ -1,0 +1,130 @@
+//! Half an evaluation as data: its request, and for a GPU the results of the first half.
+
+use std::borrow::Cow;
+
+use kgen_baseline::side::Side;
+use kgen_ops::op;
+use kgen_process::Access;
+use kgen_record::{EvalRequest, Evaluation};
+
+use super::{
+    Observer,
+    deadline::Deadlines,
+    half::{Half, Task},
+    ledger::Ledger,
+    link::json_line,
+    python::Pythons,
+    slots::Slots,
+};
+use crate::{
+    Error,
+    protocol::{Hello, Job},
+};
+
+/// Half an evaluation.
+#[derive(Clone, Copy)]
+pub(super) enum HalfJob<'a> {
+    /// The half that needs no GPU.
+    Cpu { request: &'a EvalRequest },
+    /// The half on a GPU.
+    Gpu {
+        request: &'a EvalRequest,
+        /// The evaluation of the first half.
+        evaluation: &'a Evaluation,
+        /// The compiled program as one line.
+        program: &'a [u8],
+        /// How the GPU is used.
+        usage: Access,
+    },
+}
+
+impl HalfJob<'_> {
+    /// Runs it on a worker of this machine.
+    pub(super) async fn run(
+        &self,
+        slots: &Slots,
+        pythons: &Pythons,
+        observer: Observer<'_>,
+    ) -> Result<Half, Error> {
+        let task = Task {
+            line: &|side, python_pid| json_line(&self.message(side, python_pid)),
+            attachment: self.program(),
+            deadlines: Deadlines::of(self.request()),
+            ledger: &|hello: &Hello| self.ledger(hello, observer),
+            pythons: self.needs_python().then_some(pythons),
+            fresh: self.needs_fresh_process(),
+        };
+        task.run(slots).await
+    }
+
+    pub(super) const fn request(&self) -> &EvalRequest {
+        match self {
+            Self::Cpu { request } | Self::Gpu { request, .. } => request,
+        }
+    }
+
+    pub(super) const fn program(&self) -> &[u8] {
+        match self {
+            Self::Cpu { .. } => &[],
+            Self::Gpu { program, .. } => program,
+        }
+    }
+
+    fn message<'a>(&'a self, side: &'a Side, python_pid: Option<u32>) -> Job<'a> {
+        let side = Box::new(Cow::Borrowed(side));
+        match *self {
+            Self::Cpu { request } => Job::Cpu { request: Box::new(Cow::Borrowed(request)), side },
+            Self::Gpu { request, evaluation, usage, .. } => Job::Gpu {
+                request: Box::new(Cow::Borrowed(request)),
+                evaluation: Box::new(Cow::Borrowed(evaluation)),
+                side,
+                python_pid,
+                usage,
+            },
+        }
+    }
+
+    fn ledger<'a>(&'a self, hello: &Hello, observer: Observer<'a>) -> Ledger<'a> {
+        match self {
+            Self::Cpu { request } => Ledger::cpu(request, hello.nvrtc.clone(), observer),
+            Self::Gpu { request, evaluation, .. } => {
+                let target = hello.target.clone().unwrap_or_else(|| evaluation.target.clone());
+                let evaluation = Evaluation { target, ..Evaluation::clone(evaluation) };
+                Ledger::gpu(request, evaluation, observer)
+            }
+        }
+    }
+
+    fn needs_python(&self) -> bool {
+        let needs = PythonNeeds::of(self.request());
+        match self {
+            Self::Cpu { .. } => needs.on_cpu,
+            Self::Gpu { .. } => needs.on_gpu,
+        }
+    }
+
+    /// Times for a claim come from processes of their own, each with other addresses.
+    fn needs_fresh_process(&self) -> bool {
+        let timing = self.request().timing.as_ref();
+        matches!(self, Self::Gpu { .. }) && timing.is_some_and(|t| 1 < t.profile.n_processes())
+    }
+}
+
+/// Whether a request needs the Python process.
+pub(super) struct PythonNeeds {
+    /// For the reference of its op, without a GPU.
+    pub(super) on_cpu: bool,
+    /// For a reference or a baseline on a GPU.
+    pub(super) on_gpu: bool,
+}
+
+impl PythonNeeds {
+    pub(super) fn of(request: &EvalRequest) -> Self {
+        let op = request.definition.as_deref().and_then(|text| op::custom(text).ok());
+        let is_large = || request.cases.iter().any(|case| case.class.is_large());
+        let on_cpu = op.as_ref().is_some_and(|op| op.python_reference.is_some());
+        // Original sizes are judged beside the module.
+        let by_module = op.is_some_and(|op| op.module.is_some()) && is_large();
+        Self { on_cpu, on_gpu: on_cpu || by_module || request.needs_python() }
+    }
+}

@@ -1,0 +1,239 @@
+//! The other end: a node that runs one worker for the kgen that launched it.
+
+use std::{
+    path::{Path, PathBuf},
+    process::ExitCode,
+    time::Duration,
+};
+
+use kgen_compile::Toolchain;
+use kgen_process::Scratch;
+use kgen_record::Target;
+use kgen_settings::DeviceChoice;
+use tokio::{
+    io::AsyncWriteExt as _,
+    signal::unix::{SignalKind, signal},
+    sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel},
+    time::MissedTickBehavior,
+};
+
+use super::protocol::{NodeJob, NodeMessage, NodeSetup};
+use crate::{
+    Error,
+    pool::{
+        Notices,
+        config::{PoolConfig, PythonConfig},
+        half::{self, Half},
+        job::HalfJob,
+        lines::Lines,
+        link::{LINE_LIMIT, json_line},
+        python::Pythons,
+        slots::Slots,
+    },
+    protocol::Role,
+};
+
+/// Time between two messages that the node is there.
+pub(super) const ALIVE_EVERY: Duration = Duration::from_secs(2);
+
+/// The lines of the kgen that launched this node.
+type Input = Lines<tokio::io::Stdin>;
+
+/// A message with the line that may follow it.
+struct Outgoing(NodeMessage, Option<Vec<u8>>);
+
+/// Runs a node over the standard streams until their other end closes them, or a signal comes.
+///
+/// `cache` is kgen's folder on this machine.
+#[must_use]
+pub fn main(cache: &Path) -> ExitCode {
+    let runtime =
+        tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
+    let runtime = match runtime {
+        Ok(runtime) => runtime,
+        Err(error) => {
+            tracing::error!(%error, "the node cannot start");
+            return ExitCode::FAILURE;
+        }
+    };
+    let (out, messages) = unbounded_channel();
+    let writer = runtime.spawn(write(messages));
+    let ended = runtime.block_on(async {
+        let mut input = Lines::new(tokio::io::stdin(), LINE_LIMIT);
+        tokio::select! {
+            ended = serve(cache, &mut input, &out) => ended,
+            () = asked_to_end() => None,
+        }
+    });
+    // Its processes die with the folder and the slots that hold them; a read of standard input cannot be
+    // cancelled, so nothing waits for it.
+    drop((ended, out));
+    drop(runtime.block_on(async { tokio::time::timeout(Duration::from_secs(1), writer).await }));
+    runtime.shutdown_background();
+    ExitCode::SUCCESS
+}
+
+/// Waits for a signal: a job that is preempted or ends, a connection that is hung up.
+async fn asked_to_end() {
+    let kinds = [SignalKind::terminate(), SignalKind::hangup(), SignalKind::interrupt()];
+    let [Ok(mut terminate), Ok(mut hangup), Ok(mut interrupt)] = kinds.map(signal) else {
+        return std::future::pending().await;
+    };
+    tokio::select! {
+        _ = terminate.recv() => {}
+        _ = hangup.recv() => {}
+        _ = interrupt.recv() => {}
+    }
+}
+
+/// Starts the worker and has it do job after job; `None` once the other side wants no more.
+async fn serve(cache: &Path, input: &mut Input, out: &UnboundedSender<Outgoing>) -> Option<()> {
+    let line: Vec<u8> = input.next().await.ok()??;
+    // Whoever no longer listens needs no message.
+    let say = |message| drop(out.send(Outgoing(message, None)));
+    let setup: NodeSetup = match serde_json::from_slice(&line) {
+        Ok(setup) => setup,
+        Err(error) => {
+            say(NodeMessage::Refused { message: format!("the setup cannot be read: {error}") });
+            return None;
+        }
+    };
+    Scratch::sweep(None);
+    let role = setup.role;
+    let device = setup.device;
+    let notices = {
+        let out = out.clone();
+        Notices::new(move |notice| {
+            drop(out.send(Outgoing(NodeMessage::Notice { notice: notice.clone() }, None)));
+        })
+    };
+    let config = config(cache, setup, notices);
+    let launch = match role {
+        Role::Cpu => config.cpu_launch(),
+        Role::Gpu => config.gpu_launch(device),
+    };
+    let slots = Slots::new([(launch, None)], config.notices.clone());
+    let pythons = Pythons::new(&config);
+    let ready = tokio::select! {
+        ready = half::ready(&slots) => ready,
+        _ = input.next() => return end(&slots).await,
+    };
+    match ready {
+        Ok(hello) => say(NodeMessage::Ready { hello: Box::new(hello), host: host() }),
+        Err(error) => {
+            say(NodeMessage::Refused { message: error.to_string() });
+            return end(&slots).await;
+        }
+    }
+    while let Ok(Some(line)) = input.next().await {
+        let job: NodeJob<'_> = match serde_json::from_slice(&line) {
+            Ok(job) => job,
+            Err(error) => {
+                let message = format!("a job cannot be read: {error}");
+                say(NodeMessage::Failed { error: Error::Judge { role, message } });
+                break;
+            }
+        };
+        let program = match job.gpu {
+            Some(_) => match input.next().await {
+                Ok(Some(mut program)) => {
+                    program.push(b'\n');
+                    program
+                }
+                Ok(None) | Err(_) => break,
+            },
+            None => Vec::new(),
+        };
+        let observer = |stage| say(NodeMessage::Stage { stage });
+        let half_job = half_job(&job, &program);
+        let done = tokio::select! {
+            done = half_job.run(&slots, &pythons, &observer) => done,
+            // One job at a time: this is the end of the input.
+            _ = input.next() => break,
+        };
+        match done {
+            Ok(Half { evaluation, program }) => {
+                let evaluation = Box::new(evaluation);
+                let message = NodeMessage::Finished { evaluation, program: program.is_some() };
+                drop(out.send(Outgoing(message, program)));
+            }
+            Err(error) => say(NodeMessage::Failed { error }),
+        }
+    }
+    end(&slots).await
+}
+
+fn half_job<'a>(job: &'a NodeJob<'_>, program: &'a [u8]) -> HalfJob<'a> {
+    let request = &**job.request;
+    match &job.gpu {
+        None => HalfJob::Cpu { request },
+        Some(gpu) => {
+            HalfJob::Gpu { request, evaluation: &gpu.evaluation, program, usage: gpu.usage }
+        }
+    }
+}
+
+async fn end(slots: &Slots) -> Option<()> {
+    slots.end().await;
+    None
+}
+
+/// Returns the settings of a pool with one worker.
+fn config(cache: &Path, setup: NodeSetup, notices: Notices) -> PoolConfig {
+    let NodeSetup { toolchain, sandbox, profilers, cpu_memory_bytes, python, .. } = setup;
+    let device = DeviceChoice::Cuda(setup.device);
+    let toolchain = here(toolchain);
+    PoolConfig {
+        sandbox,
+        profilers,
+        cpu_memory_bytes,
+        cache_dir: Some(cache.join("compiled")),
+        python: PythonConfig::new(python),
+        notices,
+        ..PoolConfig::new(toolchain, device, Target::h100_class(), 1)
+    }
+}
+
+/// Returns the compiler that came with this executable.
+fn here(toolchain: Toolchain) -> Toolchain {
+    let exe = std::env::current_exe().unwrap_or_default();
+    let folder = exe.parent().map(Path::to_owned).unwrap_or_default();
+    let place = |path: PathBuf| folder.join(path);
+    Toolchain {
+        nvrtc: place(toolchain.nvrtc),
+        include_dirs: toolchain.include_dirs.into_iter().map(place).collect(),
+        cutlass: toolchain.cutlass.map(place),
+        ..toolchain
+    }
+}
+
+/// Returns the name of this machine.
+fn host() -> String {
+    let name = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    name.trim().to_owned()
+}
+
+/// Writes messages, and that the node is there when there are none.
+async fn write(mut messages: UnboundedReceiver<Outgoing>) {
+    let mut stdout = tokio::io::stdout();
+    let mut alive = tokio::time::interval(ALIVE_EVERY);
+    alive.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        let message = tokio::select! {
+            message = messages.recv() => match message {
+                Some(message) => message,
+                None => return,
+            },
+            _ = alive.tick() => Outgoing(NodeMessage::Alive, None),
+        };
+        let Outgoing(message, program) = message;
+        let mut line = json_line(&message);
+        if let Some(mut program) = program {
+            line.append(&mut program);
+            line.push(b'\n');
+        }
+        if stdout.write_all(&line).await.is_err() || stdout.flush().await.is_err() {
+            return;
+        }
+    }
+}
