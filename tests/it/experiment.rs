@@ -204,3 +204,45 @@ fn impossible_settings_are_refused_before_anything_begins() {
     let folder = tempfile::tempdir().unwrap();
     experiment(folder.path(), &[]).assert().code(3);
 }
+
+#[test]
+fn an_experiment_is_a_job_array_whose_tasks_are_its_runs() {
+    let folder = folder("0");
+    let at = folder.path();
+    fs::remove_file(at.join("signal")).unwrap();
+    let slurm = "\n[slurm]\noptions = ['--gpus=1']\nsetup = ['module load cuda']\nmax_tasks = 4\n";
+    let file = at.join("exp.toml");
+    let plain = fs::read_to_string(&file).unwrap();
+    fs::write(&file, format!("{plain}{slurm}")).unwrap();
+    experiment(at, &["--slurm"]).assert().code(0);
+    let script = fs::read_to_string(at.join("exp.sbatch")).unwrap();
+    for line in ["#SBATCH --array=0-7%4", "#SBATCH --gpus=1", "module load cuda"] {
+        assert!(script.lines().any(|l| l == line), "{line}\n{script}");
+    }
+    // A shell does a task as Slurm would; this one is the right model's.
+    let task = |n: &str| {
+        let mut command = kgen(at, &[]);
+        let env: Vec<_> =
+            command.get_envs().map(|(k, v)| (k.to_owned(), v.map(|v| v.to_owned()))).collect();
+        command = Command::new("sh");
+        command.arg(at.join("exp.sbatch")).current_dir(at).env_clear();
+        command.envs(env.into_iter().filter_map(|(k, v)| Some((k, v?))));
+        command.env("SLURM_ARRAY_TASK_ID", n);
+        command
+    };
+    task("0").assert().code(0);
+    assert_eq!(states(at), [("exp_right_repair_s1".to_owned(), "finished".to_owned())]);
+    assert!(!dir(at).join("comparison.txt").exists());
+    let beyond = task("8").assert().code(2);
+    let said = text(&beyond.get_output().stderr);
+    assert!(said.contains("there is no run 8: the experiment has 8 runs"), "{said}");
+    // How tasks are submitted is no part of the experiment.
+    fs::write(&file, format!("{plain}\n[slurm]\nmax_tasks = 1\n")).unwrap();
+    let listed = experiment(at, &["--dry-run"]).assert().code(0);
+    let listed = text(&listed.get_output().stdout);
+    assert_eq!(listed.matches("finished").count(), 1, "{listed}");
+    fs::write(&file, format!("{plain}\n[slurm]\ntasks = 1\n")).unwrap();
+    let wrong = experiment(at, &["--slurm"]).assert().code(3);
+    let said = text(&wrong.get_output().stderr);
+    assert!(said.contains("`slurm` has no `tasks`"), "{said}");
+}

@@ -6,6 +6,8 @@ use kgen_record::{FeedbackSet, RunId, Strategy};
 use serde::{Deserialize, Serialize};
 use toml::{Table, Value};
 
+use crate::slurm::SlurmSettings;
+
 /// Characters of a run ID that a cell may take, so that name and seed fit beside it.
 const MAX_CELL: usize = 60;
 
@@ -27,6 +29,9 @@ pub enum Error {
     /// A value that a list of the matrix cannot hold.
     #[error("`matrix.{axis}` holds `{got}`; {expected}")]
     BadValue { axis: &'static str, got: String, expected: String },
+    /// A job array that cannot be submitted so.
+    #[error("{0}")]
+    Slurm(String),
     /// A value that stands twice in its list.
     #[error("`matrix.{axis}` holds `{value}` twice")]
     Twice { axis: &'static str, value: String },
@@ -43,6 +48,8 @@ pub struct ExperimentFile {
     /// Its settings, by section, as in a config file.
     pub settings: Table,
     pub matrix: Matrix,
+    /// How its job array is submitted.
+    pub slurm: SlurmSettings,
 }
 
 /// The varied settings; an empty list leaves the settings as they are.
@@ -95,7 +102,19 @@ impl ExperimentFile {
             Some(_) => return Err(Error::Empty("`matrix` must be a table of lists".to_owned())),
             None => return Err(Error::Empty("there is no table `[matrix]`".to_owned())),
         };
-        Ok(Self { name, settings: table, matrix })
+        let slurm = match table.remove("slurm") {
+            Some(Value::Table(slurm)) => SlurmSettings::parse(slurm).map_err(Error::Slurm)?,
+            Some(_) => return Err(Error::Slurm("`slurm` must be a table".to_owned())),
+            None => SlurmSettings::default(),
+        };
+        Ok(Self { name, settings: table, matrix, slurm })
+    }
+
+    /// Returns whether it makes the same runs as another one, whoever submits them.
+    #[must_use]
+    pub fn is_same(&self, other: &Self) -> bool {
+        let Self { name, settings, matrix, slurm: _ } = self;
+        (name, settings, matrix) == (&other.name, &other.settings, &other.matrix)
     }
 
     /// Returns the number of runs; `None` where it is beyond counting.

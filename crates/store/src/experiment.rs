@@ -38,7 +38,7 @@ pub struct ExperimentInfo<T> {
 #[derive(Debug)]
 pub struct ExperimentStore {
     dir: PathBuf,
-    _lock: RunLock,
+    _lock: Option<RunLock>,
 }
 
 /// Files that are made of all runs.
@@ -75,7 +75,17 @@ impl ExperimentStore {
     /// [`Error::Locked`] or [`Error::Io`].
     pub fn hold(dir: &Path) -> Result<Self, Error> {
         std::fs::create_dir_all(dir).map_err(|source| Error::io("create", dir, source))?;
-        Ok(Self { dir: dir.to_owned(), _lock: RunLock::acquire(dir)? })
+        Ok(Self { dir: dir.to_owned(), _lock: Some(RunLock::acquire(dir)?) })
+    }
+
+    /// Makes the folder for one run of it, beside which other processes may do others.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Io`].
+    pub fn join(dir: &Path) -> Result<Self, Error> {
+        std::fs::create_dir_all(dir).map_err(|source| Error::io("create", dir, source))?;
+        Ok(Self { dir: dir.to_owned(), _lock: None })
     }
 
     #[must_use]

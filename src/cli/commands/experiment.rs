@@ -2,6 +2,7 @@
 
 mod execute;
 mod expand;
+mod slurm;
 
 use std::path::PathBuf;
 
@@ -16,7 +17,7 @@ use super::compare::CompareFormat;
 use crate::{
     cli::{
         CommandError, Context,
-        args::{BudgetArgs, NvrtcArgs, OutputArgs, PythonArgs},
+        args::{BudgetArgs, LaunchArgs, NvrtcArgs, OutputArgs, PythonArgs},
         exit_codes::Exit,
         session::plural,
     },
@@ -35,6 +36,13 @@ pub(crate) struct ExperimentArgs {
     /// Say which runs there would be and how each stands, and do nothing
     #[arg(long)]
     dry_run: bool,
+    /// Write a job array for Slurm, each task a run, into FILE (FILE.sbatch without it, - for standard output), and
+    /// do nothing else
+    #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true, conflicts_with_all = ["dry_run", "task"])]
+    slurm: Option<Option<PathBuf>>,
+    /// Do the N-th run alone, counted from 0, and compare nothing: a task of a job array
+    #[arg(long, value_name = "N", conflicts_with = "dry_run")]
+    task: Option<usize>,
     /// Allow more than 1,000 runs
     #[arg(long)]
     yes: bool,
@@ -49,6 +57,8 @@ pub(crate) struct ExperimentArgs {
     #[arg(long, value_name = "N", help_heading = "Device")]
     jobs: Option<i64>,
     #[command(flatten)]
+    launch: LaunchArgs,
+    #[command(flatten)]
     nvrtc: NvrtcArgs,
     #[command(flatten)]
     python: PythonArgs,
@@ -60,6 +70,7 @@ impl ExperimentArgs {
         let mut flags = Overrides::default();
         self.output.add_to(&mut flags);
         flags.set("device.jobs", self.jobs);
+        self.launch.add_to(&mut flags);
         self.nvrtc.add_to(&mut flags);
         self.python.add_to(&mut flags);
         flags
@@ -93,7 +104,13 @@ pub(crate) fn run(context: &Context, args: &ExperimentArgs) -> Result<Exit, Comm
         context.ui.note(&format!("{n} below {}; nothing was done", plan.dir.display()));
         return Ok(Exit::Ok);
     }
-    execute::run(context, plan, args.format)
+    if let Some(path) = &args.slurm {
+        return slurm::write(context, &plan, path.as_deref());
+    }
+    match args.task {
+        Some(index) => execute::task(context, plan, index),
+        None => execute::run(context, plan, args.format),
+    }
 }
 
 /// A run of an experiment.

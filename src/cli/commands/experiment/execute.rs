@@ -60,19 +60,54 @@ pub(super) fn run(
     plan: ExpandedExperiment,
     format: CompareFormat,
 ) -> Result<Exit, CommandError> {
-    session::runtime()?.block_on(Box::pin(work(context, plan, format)))
+    session::runtime()?.block_on(Box::pin(work(context, plan, Scope::All(format))))
+}
+
+/// Executes one of the runs, beside which others may be executed elsewhere.
+pub(super) fn task(
+    context: &Context,
+    plan: ExpandedExperiment,
+    index: usize,
+) -> Result<Exit, CommandError> {
+    let n = plan.cells.len();
+    if n <= index {
+        let message = format!("there is no run {index}: the experiment has {}", plural(n, "run"));
+        return Err(CommandError::usage(message).hint("--dry-run lists them; the first is 0"));
+    }
+    session::runtime()?.block_on(Box::pin(work(context, plan, Scope::One(index))))
+}
+
+/// The runs that are executed.
+#[derive(Clone, Copy)]
+enum Scope {
+    /// All of them; then they are compared.
+    All(CompareFormat),
+    One(usize),
+}
+
+impl Scope {
+    const fn has(self, index: usize) -> bool {
+        match self {
+            Self::All(_) => true,
+            Self::One(one) => one == index,
+        }
+    }
 }
 
 async fn work(
     context: &Context,
     plan: ExpandedExperiment,
-    format: CompareFormat,
+    scope: Scope,
 ) -> Result<Exit, CommandError> {
     session::check_output_dir(&plan.dir)?;
-    let store = ExperimentStore::hold(&plan.dir)?;
+    let store = match scope {
+        Scope::All(_) => ExperimentStore::hold(&plan.dir)?,
+        Scope::One(_) => ExperimentStore::join(&plan.dir)?,
+    };
     let mut course = Course { all_solved: true, ..Course::default() };
-    let n = plan.cells.len();
-    for cell in &plan.cells {
+    let cells: Vec<&Cell> = in_scope(&plan, scope).map(|(_, cell)| cell).collect();
+    let n = cells.len();
+    for cell in cells {
         if let Some(run) = plan.finished(cell)? {
             course.n_finished += 1;
             course.all_solved &= solved(&run);
@@ -92,12 +127,19 @@ async fn work(
         }
         let stop = ShutdownHandle::default();
         let signals = SignalListener::new(context.ui.clone(), stop.clone(), plan.calls_wait());
-        Box::pin(all(context, &plan, &machine, &stop, &mut course)).await;
+        Box::pin(all(context, &plan, scope, &machine, &stop, &mut course)).await;
         course.interrupted = Some(signals.exit());
         machine.pool.shutdown().await;
     }
-    let compared = compare(context, &store, format);
-    finish(context, &plan, course, compared)
+    let compared = match scope {
+        Scope::All(format) => compare(context, &store, format),
+        Scope::One(_) => Ok(()),
+    };
+    finish(context, &plan, n, course, compared)
+}
+
+fn in_scope(plan: &ExpandedExperiment, scope: Scope) -> impl Iterator<Item = (usize, &Cell)> {
+    plan.cells.iter().enumerate().filter(move |(index, _)| scope.has(*index))
 }
 
 fn info(plan: &ExpandedExperiment) -> ExperimentInfo<Cell> {
@@ -116,6 +158,7 @@ fn info(plan: &ExpandedExperiment) -> ExperimentInfo<Cell> {
 async fn all(
     context: &Context,
     plan: &ExpandedExperiment,
+    scope: Scope,
     machine: &Machine,
     stop: &ShutdownHandle,
     course: &mut Course,
@@ -127,7 +170,7 @@ async fn all(
             Err(error) => return course.end = Some(End::Failed(error)),
         }
     }
-    for (at, cell) in plan.cells.iter().enumerate() {
+    for (at, cell) in in_scope(plan, scope) {
         if stop.level() != Shutdown::Running {
             return course.end = Some(End::Interrupted);
         }
@@ -238,6 +281,7 @@ fn compare(
 fn finish(
     context: &Context,
     plan: &ExpandedExperiment,
+    n_runs: usize,
     course: Course,
     compared: Result<(), CommandError>,
 ) -> Result<Exit, CommandError> {
@@ -246,7 +290,7 @@ fn finish(
     ui.note(&format!(
         "{} of {} finished; saved in {}",
         course.n_finished,
-        plural(plan.cells.len(), "run"),
+        plural(n_runs, "run"),
         plan.dir.display()
     ));
     let exit = match course.end {

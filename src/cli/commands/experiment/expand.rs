@@ -8,6 +8,7 @@ use std::{
 use kgen_settings::{
     Settings,
     experiment::{Cell, ExperimentFile},
+    slurm::SlurmSettings,
 };
 use kgen_store::{ExperimentInfo, Run, RunState, RunStatus, Spent, find_run, read_experiment};
 
@@ -41,6 +42,8 @@ pub(super) struct ExpandedExperiment {
     pub(super) settings: Settings,
     /// Its runs.
     pub(super) cells: Vec<Cell>,
+    /// How its job array is submitted.
+    pub(super) slurm: SlurmSettings,
     /// Whether its manifest is there.
     pub(super) is_begun: bool,
 }
@@ -79,7 +82,7 @@ pub(super) fn plan(
     let is_begun = begun.is_some();
     let settings = match begun {
         Some(info) => {
-            if info.file != text {
+            if !ExperimentFile::parse(&info.file).is_ok_and(|begun| begun.is_same(&parsed)) {
                 return Err(bad(format!("it is not what {} was begun with", dir.display())).hint(
                     "another `name` begins another experiment; the text that it was begun with is in \
                      experiment.json there",
@@ -105,8 +108,9 @@ pub(super) fn plan(
     };
     let mut settings = settings.with(&args.caps())?;
     settings.run.output_dir.clone_from(&dir);
+    let ExperimentFile { name, slurm, .. } = parsed;
     let mut plan =
-        ExpandedExperiment { file: path, name: parsed.name, dir, text, settings, cells, is_begun };
+        ExpandedExperiment { file: path, name, dir, text, settings, cells, slurm, is_begun };
     plan.check(context)?;
     Ok(plan)
 }
@@ -122,7 +126,7 @@ fn again(info: &ExperimentInfo<Cell>, here: &Settings) -> Result<Settings, Comma
         })?;
     settings.nvrtc = here.nvrtc.clone();
     settings.python = here.python.clone();
-    settings.device.jobs = here.device.jobs;
+    settings.device = settings.device.with_workers_of(&here.device);
     Ok(settings)
 }
 
