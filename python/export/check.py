@@ -168,9 +168,3 @@ def _elements(value):
     if isinstance(value, dict):
         return _product(value["tensor"][1]) if "tensor" in value else 0
     return sum(map(_elements, value)) if isinstance(value, list) else 0
-
-
-if __name__ == "__main__":
-    if not torch.cuda.is_available():
-        raise SystemExit(f"{NAME}: the check needs a CUDA GPU, and PyTorch finds none here")
-    raise SystemExit(0 if check() else 1)

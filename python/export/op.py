@@ -56,7 +56,7 @@ def _fake(*args, **kwargs):
 
 
 _op = torch.library.custom_op(
-    f"kgen::{NAME}", _implementation, mutates_args=(), device_types="cuda", schema=SCHEMA)
+    f"{NAMESPACE}::{NAME}", _implementation, mutates_args=(), device_types="cuda", schema=SCHEMA)
 _op.register_fake(_fake)
 
 
@@ -65,6 +65,9 @@ def _on_cpu(*args, **kwargs):
     raise ValueError(f"{NAME} takes CUDA tensors, and these are on the CPU")
 
 
+_registered = getattr(getattr(torch.ops, NAMESPACE), NAME)
+
+
 def call(*args, **kwargs):
     """Calls the kernel with the arguments of the eager op; see SCHEMA."""
-    return getattr(torch.ops.kgen, NAME)(*args, **kwargs)
+    return _registered(*args, **kwargs)

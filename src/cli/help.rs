@@ -128,7 +128,16 @@ const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
             ("kgen experiment study.toml --max-cost 20", "all of them, within a budget"),
         ],
     ),
-    ("export", &[("kgen export latest --op softmax --to torch", "softmax.py, to be imported")]),
+    (
+        "export",
+        &[
+            ("kgen export latest --op softmax --to torch", "softmax.py, to be imported"),
+            (
+                "kgen export latest --op softmax --to hf-kernel",
+                "softmax, a folder for Hugging Face's kernels",
+            ),
+        ],
+    ),
     (
         "profile",
         &[(

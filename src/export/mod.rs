@@ -5,7 +5,10 @@
 //! the meaning that [`kgen_kernel::plan`] gives them, and a test compares the two on all kernel
 //! files that come with kgen.
 
+mod card;
+mod cases;
 mod gradient;
+mod hub;
 mod literal;
 mod model;
 #[cfg(test)]
@@ -16,10 +19,11 @@ use std::fmt::Write as _;
 use kgen_compile::{PRELUDE, bundled_headers};
 use kgen_kernel::{KernelFile, KernelFileError, plan::plan_names};
 use kgen_ops::op::{self, OpDef, Role, Schema};
-use kgen_record::{
-    ArgValue, Case, DType, Gen, InputDistribution, List, MatrixStructure, Precision, TensorArg,
-    WindowAxis,
-};
+use kgen_record::{ArgValue, Case, Precision, TensorArg};
+
+pub use card::Evidence;
+use cases::{cases, is_comparable};
+pub use hub::{Project, hub_name, to_hub};
 use literal::{boolean, float, numbers, string, text, tuple};
 
 /// The first line of every module.
@@ -36,6 +40,8 @@ const OP: &str = include_str!("../../python/export/op.py");
 const GRADIENT: &str = include_str!("../../python/export/gradient.py");
 const ACCURACY: &str = include_str!("../../python/export/accuracy.py");
 const CHECK: &str = include_str!("../../python/export/check.py");
+/// The module as a program.
+const MAIN: &str = include_str!("../../python/export/main.py");
 
 /// Cases at most that a module is checked on.
 const MAX_CASES: usize = 48;
@@ -128,6 +134,16 @@ pub enum ExportError {
     /// A module's op has no case of the sizes of its file.
     #[error("`{op}` has no realistic case, so the sizes of its module are not known")]
     NoSizes { op: String },
+    /// The op is a module's, and no function of tensors.
+    #[error(
+        "`{op}` was imported from a module: it has a replacement of that, and no kernel of its own"
+    )]
+    OfModule { op: String },
+    /// The kernel includes headers that do not come with `PyTorch`.
+    #[error(
+        "the kernel of `{op}` includes headers of CUTLASS, and kernels on the Hub have those of PyTorch alone"
+    )]
+    NeedsCutlass { op: String },
     /// The op file is damaged.
     #[error("the op file of `{op}` is damaged")]
     Definition {
@@ -150,6 +166,18 @@ pub fn to_torch(export: &Export<'_>) -> Result<String, ExportError> {
     if let Some(module) = &op.module {
         return model::to_torch(export, module);
     }
+    let (aten, file) = of_pytorch(export)?;
+    let mut out = format!("{FIRST_LINE}\n");
+    add_docstring(&mut out, export, aten);
+    add_body(&mut out, export, aten, &file, &string("kgen"));
+    out.push('\n');
+    out.push_str(MAIN);
+    Ok(out)
+}
+
+/// Returns the op's overload in `PyTorch`, and its kernel file.
+fn of_pytorch<'a>(export: &Export<'a>) -> Result<(&'a str, KernelFile), ExportError> {
+    let op = export.op;
     let aten = op.schema.strip_prefix("aten.").filter(|_| op.definition.is_none());
     let aten = aten.ok_or_else(|| ExportError::NoEager { op: op.name.clone() })?;
     let theirs = Schema::parse(&op.signature).map_or(0, |schema| schema.outputs.len());
@@ -158,16 +186,19 @@ pub fn to_torch(export: &Export<'_>) -> Result<String, ExportError> {
         let (op, aten) = (op.name.clone(), aten.to_owned());
         return Err(ExportError::OtherOutputs { op, aten, theirs, ours });
     }
-    let file = KernelFile::parse(export.kernel)?;
-    let mut out = format!("{FIRST_LINE}\n");
-    add_docstring(&mut out, export, aten);
-    add_constants(&mut out, export, aten, &file);
+    Ok((aten, KernelFile::parse(export.kernel)?))
+}
+
+/// Writes constants and runtime; namespace: the Python expression of where the op is registered.
+fn add_body(out: &mut String, export: &Export<'_>, aten: &str, file: &KernelFile, namespace: &str) {
+    add_constants(out, export, aten, file);
+    writeln!(out, "# Where the op is registered.\nNAMESPACE = {namespace}")
+        .expect("a string takes any text");
     let gradient = export.backward.map(|_| GRADIENT);
     for part in CALL.into_iter().chain([OP]).chain(gradient).chain([ACCURACY, CHECK]) {
         out.push('\n');
         out.push_str(part);
     }
-    Ok(out)
 }
 
 fn add_docstring(out: &mut String, export: &Export<'_>, aten: &str) {
@@ -323,116 +354,4 @@ fn plain(value: &ArgValue) -> String {
         ArgValue::DType(dtype) => format!("{{\"dtype\": {}}}", string(dtype.name())),
         ArgValue::Tensor(_) | ArgValue::Tensors(_) | ArgValue::None => "None".to_owned(),
     }
-}
-
-/// Writes the cases that the runtime checks.
-fn cases(export: &Export<'_>) -> String {
-    let taken = export.checked().into_iter();
-    block(taken.map(|case| tuple([string(&case.id), dictionary(export.op, case, &made)])))
-}
-
-/// Returns whether eager `PyTorch` must give the same: normal values, and no choice among equal
-/// elements, whose indices are left open.
-fn is_comparable(op: &OpDef, case: &Case) -> bool {
-    let Ok(outputs) = op.infer(case) else { return false };
-    let chooses = outputs.len() > 1 && outputs.iter().any(|out| !out.dtype.is_float());
-    let repeats = |arg: &TensorArg| {
-        arg.spec
-            .shape
-            .iter()
-            .zip(&arg.spec.stride)
-            .any(|(&extent, &stride)| extent > 1 && stride == 0)
-    };
-    let ties = !matches!(case.dtype, DType::F32 | DType::F64)
-        || case.tensors().any(|(_, arg)| repeats(arg))
-        || case.arg("sorted") == Some(&ArgValue::Bool(false));
-    case.distribution == InputDistribution::Normal && !(chooses && ties)
-}
-
-/// Writes an argument with how its values are made.
-fn made(value: &ArgValue) -> String {
-    let tensor = |arg: &TensorArg| {
-        let spec = &arg.spec;
-        let parts = [
-            string(spec.dtype.name()),
-            numbers(&spec.shape),
-            numbers(&spec.stride),
-            spec.offset.to_string(),
-            kind(arg.generator),
-        ];
-        format!("{{\"tensor\": {}}}", tuple(parts))
-    };
-    match value {
-        ArgValue::Tensor(one) => tensor(one),
-        ArgValue::Tensors(list) => {
-            let items = list.iter().map(|one| one.as_ref().map_or("None".to_owned(), tensor));
-            format!("[{}]", items.collect::<Vec<_>>().join(", "))
-        }
-        other => plain(other),
-    }
-}
-
-/// Writes the kind of values that a generator makes.
-fn kind(generator: Gen) -> String {
-    let int = |low: i64, high: i64| ("int", vec![low.to_string(), high.to_string()]);
-    let to = |bound: u64| i64::try_from(bound).unwrap_or(i64::MAX) - 1;
-    let (name, numbers) = match generator {
-        Gen::Normal { mean, std } => ("normal", vec![float(mean), float(std)]),
-        Gen::Uniform { low, high } => ("uniform", vec![float(low), float(high)]),
-        Gen::Exact { magnitude, .. } => int(-i64::from(magnitude), i64::from(magnitude)),
-        Gen::Constant { value } => ("constant", vec![float(value)]),
-        Gen::LoneNan { rest } => ("constant", vec![float(f64::from(rest))]),
-        Gen::Lone { rest, .. } => ("constant", vec![rest.to_string()]),
-        Gen::Listed { list: List::Probabilities | List::Alternating } => ("mask", vec![float(0.5)]),
-        Gen::Cancelling { scale, .. } => ("normal", vec!["0.0".to_owned(), float(scale)]),
-        Gen::Matrix { low, high, structure, .. } => {
-            let structure = match structure {
-                MatrixStructure::Upper => "\"upper\"",
-                MatrixStructure::Lower => "\"lower\"",
-                MatrixStructure::Symmetric => "\"symmetric\"",
-            };
-            ("matrix", vec![float(low), float(high), structure.to_owned()])
-        }
-        Gen::Arange { start, step } => ("arange", vec![float(start), float(step)]),
-        Gen::Triangle { diagonal, lower, inside, outside, .. } => {
-            let numbers = [float(inside), float(outside), boolean(lower).to_owned()];
-            ("triangle", [vec![diagonal.to_string()], numbers.to_vec()].concat())
-        }
-        Gen::HeavyTail
-        | Gen::Specials
-        | Gen::SpecialRows { .. }
-        | Gen::LoneInfinity
-        | Gen::Listed { .. }
-        | Gen::Ties => ("normal", vec!["0.0".to_owned(), "1.0".to_owned()]),
-        Gen::Index { bound } | Gen::IndexOr { bound, .. } => int(0, to(bound)),
-        Gen::Mask { p } => ("mask", vec![float(p)]),
-        Gen::Int { low, high } => int(low, high),
-        Gen::NonZero { magnitude } => int(1, i64::from(magnitude)),
-        Gen::Sign => ("sign", Vec::new()),
-        Gen::Wide { bits, .. } => int(i64::MIN >> (63 - bits), i64::MAX >> (63 - bits)),
-        Gen::LogNormal { std } => ("log_normal", vec![float(std)]),
-        Gen::Permutation => ("permutation", Vec::new()),
-        Gen::Simplex => ("simplex", Vec::new()),
-        Gen::Distinct { extent, inner, bound } => {
-            ("distinct", vec![extent.to_string(), inner.to_string(), bound.to_string()])
-        }
-        Gen::DistinctOr { extent, bound, .. } => {
-            ("distinct", vec![extent.max(1).to_string(), "1".to_owned(), bound.to_string()])
-        }
-        Gen::Offsets { total, closed } => {
-            ("offsets", vec![total.to_string(), boolean(closed).to_owned()])
-        }
-        Gen::Counts { total } => ("counts", vec![total.to_string()]),
-        Gen::Bags { total, bags, begins } => {
-            ("bags", vec![total.to_string(), bags.to_string(), boolean(begins).to_owned()])
-        }
-        Gen::InWindow { rows, columns } => {
-            let axis = |axis: WindowAxis| {
-                let WindowAxis { extent, count, kernel, stride, padding, dilation } = axis;
-                [extent, count, kernel, stride, padding, dilation].map(|number| number.to_string())
-            };
-            ("in_window", [rows, columns].into_iter().flat_map(axis).collect())
-        }
-    };
-    tuple(std::iter::once(string(name)).chain(numbers))
 }

@@ -14,7 +14,9 @@ use kgen_ops::{
 use kgen_record::{ArgValue, Case, CaseClass};
 
 use super::{
-    ACCURACY, CALL, Constant, Export, ExportError, FIRST_LINE, kernel_constants, kind,
+    ACCURACY, CALL, Constant, Export, ExportError, FIRST_LINE,
+    cases::kind,
+    kernel_constants,
     literal::{boolean, string, text, tuple},
     plain,
 };

@@ -1,3 +1,4 @@
+mod hub;
 mod models;
 
 use std::{collections::BTreeMap, fs, path::Path};

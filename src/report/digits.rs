@@ -3,7 +3,7 @@
 /// Returns a number with four significant digits and no zeros at its end; very large and very small ones
 /// have an exponent.
 #[must_use]
-pub(super) fn significant(value: f64) -> String {
+pub(crate) fn significant(value: f64) -> String {
     if value == 0.0 || !value.is_finite() {
         return value.to_string();
     }
@@ -17,7 +17,7 @@ pub(super) fn significant(value: f64) -> String {
 
 /// Returns a factor: two decimals, or what four digits leave of them.
 #[must_use]
-pub(super) fn factor(value: f64) -> String {
+pub(crate) fn factor(value: f64) -> String {
     let size = value.abs();
     if (0.1..99.995).contains(&size) {
         format!("{value:.2}")

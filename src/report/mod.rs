@@ -20,6 +20,7 @@ mod table;
 mod tests;
 mod text;
 
+pub(crate) use digits::{factor, significant};
 pub use export::{Results, full_results, operator_summary};
 pub use gpus::{GpuId, GpuSummary, gpu_table};
 pub use kernelbench::{EvalResults, KernelBenchError, eval_results};

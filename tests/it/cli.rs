@@ -20,11 +20,11 @@ pub(crate) fn kgen(folder: &Path) -> Command {
     command
 }
 
-fn folder() -> TempDir {
+pub(crate) fn folder() -> TempDir {
     tempfile::tempdir().unwrap()
 }
 
-fn stdout(assert: &Assert) -> String {
+pub(crate) fn stdout(assert: &Assert) -> String {
     String::from_utf8(assert.get_output().stdout.clone()).unwrap()
 }
 
@@ -33,7 +33,7 @@ fn stderr(assert: &Assert) -> String {
 }
 
 /// Runs kgen, checks exit code and standard error; nothing may be on standard output.
-fn fails(folder: &Path, args: &[&str], code: i32, says: &[&str]) {
+pub(crate) fn fails(folder: &Path, args: &[&str], code: i32, says: &[&str]) {
     let assert = kgen(folder).args(args).assert().code(code);
     let text = stderr(&assert);
     for part in says {
@@ -405,36 +405,4 @@ fn the_readme_has_every_exit_code() {
     for exit in kgen::cli::exit_codes::Exit::ALL {
         assert!(readme.contains(&format!("\n| {} | ", exit.code())), "{exit:?}");
     }
-}
-
-#[test]
-fn a_kernel_of_a_run_is_exported_as_a_module() {
-    let folder = folder();
-    let demo = concat!(env!("CARGO_MANIFEST_DIR"), "/generated_kernels/demo-gpu");
-    let export = |args: &[&str]| {
-        let mut command = kgen(folder.path());
-        command.args(["export", demo, "--op", "relu", "--to", "torch"]).args(args);
-        command.assert()
-    };
-    let path = folder.path().join("relu.py");
-    assert_eq!(stdout(&export(&[]).code(0)), "relu.py\n");
-    let module = fs::read_to_string(&path).unwrap();
-    assert!(module.contains("attempt 2 at relu, passed (emu+cuda) on NVIDIA H200"), "{module}");
-    assert!(module.contains(r#"({"self": ("f32", 4096, 4096)}, {"BLOCK": 128, "#), "{module}");
-    assert_eq!(stdout(&export(&["-o", "-"]).code(0)).trim_end(), module.trim_end());
-
-    export(&[]).code(0);
-    fs::write(&path, "mine").unwrap();
-    let args = ["export", demo, "--op", "relu", "--to", "torch"];
-    fails(folder.path(), &args, 2, &["relu.py exists and is no exported module", "hint: -o"]);
-    assert_eq!(fs::read_to_string(&path).unwrap(), "mine");
-    let with = |extra: &'static [&'static str]| [&args[..], extra].concat();
-    fails(folder.path(), &with(&["--attempt", "9"]), 2, &["there is no attempt 9 at relu"]);
-    let args = ["export", demo, "--op", "gelu", "--to", "torch"];
-    fails(folder.path(), &args, 2, &["demo-gpu has no finished attempt at gelu", "relu, softmax"]);
-    let begun = folder.path().join("demo-gpu");
-    fs::create_dir(&begun).unwrap();
-    fs::copy(format!("{demo}/run.json"), begun.join("run.json")).unwrap();
-    let args = ["export", begun.to_str().unwrap(), "--op", "relu", "--to", "torch"];
-    fails(folder.path(), &args, 2, &["it has none at all: `kgen resume demo-gpu` goes on"]);
 }

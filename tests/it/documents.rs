@@ -174,6 +174,9 @@ fn a_run_and_all_that_reads_it_print_documents() {
     let exported = prints(at, &["export", "r", "--op", "relu", "--to", "torch"], 0);
     assert_eq!(exported["data"]["modules"][0]["file"], "relu.py");
     assert!(at.join("relu.py").is_file());
+    let project = prints(at, &["export", "r", "--op", "relu", "--to", "hf-kernel", "-o", "p"], 0);
+    assert_eq!(project["data"]["folder"], "p");
+    assert_eq!(project["data"]["modules"][0]["file"], "p/torch-ext/relu/kernel.py");
     let to_stdout = prints(at, &["export", "r", "--op", "relu", "--to", "torch", "-o", "-"], 2);
     assert!(to_stdout["error"]["message"].as_str().unwrap().contains("standard output"));
     // Results are not lost with the file that they were to be in.

@@ -13,6 +13,7 @@ mod cutlass;
 mod demo;
 mod documents;
 mod experiment;
+mod export;
 mod flow;
 mod gpu;
 mod import;

@@ -110,7 +110,8 @@ fn only_store_writes_into_a_run() {
     // `compile` writes its cache, `worker` and `import` their scratch folders, `device` its locks, `serve` its jobs,
     // the command lines their results, none of them in a run.
     let writes = ["fs::write", "File::create", "OpenOptions", "fs::rename", "fs::create_dir"];
-    let results = ["selftest.rs", "profile.rs", "export.rs", "import.rs", "import", "man.rs"];
+    let results =
+        ["selftest.rs", "profile.rs", "export.rs", "export", "import.rs", "import", "man.rs"];
     let results = results.map(|file| format!("src/cli/commands/{file}"));
     let results: Vec<&str> =
         results.iter().map(String::as_str).chain(["src/cli/output.rs"]).collect();

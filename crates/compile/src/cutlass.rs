@@ -34,7 +34,8 @@ pub(super) fn is_host_only(name: &str) -> bool {
 
 /// Returns whether a source includes a header of CUTLASS. The guard lets such includes through only
 /// in their plain form.
-pub(super) fn is_included(code: &str) -> bool {
+#[must_use]
+pub fn is_included(code: &str) -> bool {
     code.lines().filter_map(prelude::included).any(is_header)
 }
 

@@ -25,6 +25,7 @@ use std::{ffi::CStr, path::PathBuf};
 
 pub use compiler::{CompileError, CompileJob, Compiled, Compiler};
 pub use copy::{COPY_KERNELS, COPY_MAX_DIMS, copy_kernel, copy_source};
+pub use cutlass::is_included as includes_cutlass;
 pub use guard::{guard_ptx, guard_source};
 pub use loader::load_library;
 pub use locate::{LocateOptions, Toolchain, locate, locate_cublaslt, locate_cudnn};

@@ -1,4 +1,7 @@
-//! `kgen export`: a run's best kernel of an op as a module for PyTorch.
+//! `kgen export`: a run's best kernel of an op as a module for PyTorch, or as a project for the Hub.
+
+mod hub;
+mod winner;
 
 use std::{
     fs,
@@ -8,11 +11,12 @@ use std::{
 
 use clap::{Args, ValueEnum};
 use kgen_ops::op::{self, OpDef};
-use kgen_record::{AttemptId, Case, CaseOutcome, Evaluation, Level, OpKey, RunId, Verdict};
+use kgen_record::{AttemptId, Level, RunId};
 use kgen_settings::Overrides;
-use kgen_store::{OpMetadata, Run, effective_verdict, find_run};
+use kgen_store::{Run, find_run};
 use schemars::JsonSchema;
 use serde::Serialize;
+use winner::Winner;
 
 use crate::{
     cli::{
@@ -22,10 +26,10 @@ use crate::{
         selection,
         session::plural,
     },
-    export::{self, Export, FIRST_LINE, backward_of, module_name, shadows},
+    export::{self, FIRST_LINE, backward_of, module_name, shadows},
 };
 
-/// Write a run's best kernel of an op as one self-contained Python module
+/// Write a run's best kernel of an op as one self-contained Python module, or as a project for Hugging Face's kernels
 #[derive(Debug, Args)]
 pub(crate) struct ExportArgs {
     /// Run ID, `latest`, or the path of a run's folder
@@ -37,7 +41,8 @@ pub(crate) struct ExportArgs {
     /// Framework of the module
     #[arg(long, value_enum, value_name = "FRAMEWORK")]
     to: Framework,
-    /// File to write, - for standard output; <op>.py without it (kgen_<op>.py where Python has a module <op>)
+    /// File to write, - for standard output; <op>.py without it (kgen_<op>.py where Python has a module <op>).
+    /// For hf-kernel a folder
     #[arg(short, value_name = "FILE")]
     output: Option<PathBuf>,
     /// Attempt to export; the best one without it
@@ -59,6 +64,8 @@ pub(crate) struct Exported {
     run: RunId,
     /// The op's module; before it that of its gradient, where that was asked for.
     modules: Vec<ExportedModule>,
+    /// The project's folder; `null` where the module alone was written.
+    folder: Option<String>,
 }
 
 /// A Python module with a kernel.
@@ -77,18 +84,22 @@ struct ExportedModule {
 /// Frameworks that have modules.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Framework {
-    /// PyTorch
+    /// PyTorch: one file
     Torch,
+    /// Hugging Face's kernels and kernel-builder: a folder with module, build, tests, benchmark and card
+    HfKernel,
 }
 
 pub(crate) fn run(context: &Context, args: &ExportArgs) -> Result<Exit, CommandError> {
     let mut flags = Overrides::default();
     args.runs.add_to(&mut flags);
-    let Framework::Torch = args.to;
     let settings = context.settings(&flags)?;
     let dir = find_run(&settings.run.output_dir, &args.run)?;
     let run = Run::open(&dir)?;
     let op = &*op_of(context, &run, &args.op)?;
+    if args.to == Framework::HfKernel {
+        return hub::write(context, args, &run, op);
+    }
     let backward = args.backward.then(|| backward_of(op)).transpose();
     let backward = backward.map_err(|error| CommandError::new(Exit::Config, error))?;
     let module = Module::make(context, &run, op, args.attempt, backward)?;
@@ -106,7 +117,8 @@ pub(crate) fn run(context: &Context, args: &ExportArgs) -> Result<Exit, CommandE
         context.ui.data(module.text.trim_end())?;
         return Ok(Exit::Ok);
     }
-    let mut exported = Exported { run: run.info().run_id.clone(), modules: Vec::new() };
+    let mut exported =
+        Exported { run: run.info().run_id.clone(), modules: Vec::new(), folder: None };
     if let Some(backward) = backward {
         let beside = path.with_file_name(format!("{}.py", module_name(backward)));
         Module::make(context, &run, backward, None, None)?.write(
@@ -150,12 +162,7 @@ impl Module {
         backward: Option<&OpDef>,
     ) -> Result<Self, CommandError> {
         let winner = Winner::find(run, op, attempt)?;
-        let cases = winner.passed_cases(context, run, op);
-        let tuned = winner.tuned(&cases);
-        let origin = winner.origin(run);
-        let precision = winner.evaluation.as_ref().map(|e| e.precision).unwrap_or_default();
-        let kernel = &winner.kernel;
-        let export = Export { op, kernel, origin, precision, cases, tuned, backward };
+        let export = winner.export(run, op, &Winner::cases(context, run, op), backward);
         let text = export::to_torch(&export);
         let text = text.map_err(|error| CommandError::new(Exit::Config, error))?;
         let kernel = format!("attempt {} of {}, {}", winner.id.number, op.name, winner.judged());
@@ -164,7 +171,7 @@ impl Module {
             n_checked: export.checked().len(),
             of_module: op.module.is_some(),
             kernel,
-            level: winner.evaluation.as_ref().map(|evaluation| evaluation.level),
+            level: winner.level(),
             id: winner.id,
         })
     }
@@ -230,102 +237,4 @@ fn op_of(context: &Context, run: &Run, name: &str) -> Result<Arc<OpDef>, Command
     op::find(name).cloned().map_err(|error| {
         CommandError::new(Exit::Usage, error).hint("`kgen list ops` shows all names")
     })
-}
-
-/// The attempt that is exported.
-struct Winner {
-    id: AttemptId,
-    kernel: String,
-    evaluation: Option<Evaluation>,
-    metadata: OpMetadata,
-}
-
-impl Winner {
-    fn find(run: &Run, op: &OpDef, attempt: Option<u32>) -> Result<Self, CommandError> {
-        let key = OpKey::from(op);
-        let Some(metadata) = run.metadata(&key)? else {
-            let known: Vec<String> = run.ops()?.into_iter().map(|op| op.0).collect();
-            let run = &run.info().run_id;
-            let hint = match known.as_slice() {
-                [] => format!("it has none at all: `kgen resume {run}` goes on with it"),
-                known => format!("its ops are {}", known.join(", ")),
-            };
-            let message = format!("{run} has no finished attempt at {}", op.name);
-            return Err(CommandError::usage(message).hint(hint));
-        };
-        let number = attempt.unwrap_or(metadata.best_attempt);
-        let id = AttemptId { op: key, number };
-        let record = run.record(&id)?.ok_or_else(|| {
-            CommandError::usage(format!("there is no attempt {number} at {}", op.name))
-        })?;
-        let verdict = effective_verdict(&record, run.confirmation(&id)?.as_ref());
-        if !verdict.is_pass() {
-            let message = format!("attempt {number} at {} did not pass: {verdict}", op.name);
-            return Err(CommandError::new(Exit::NotSolved, message)
-                .hint("only kernels that passed are exported"));
-        }
-        let kernel = run.kernel(&id)?.ok_or_else(|| {
-            CommandError::config(format!("attempt {number} at {} has no kernel file", op.name))
-                .hint("what a library or a Python process computed cannot be exported")
-        })?;
-        Ok(Self { evaluation: run.evaluation(&id)?, id, kernel, metadata })
-    }
-
-    /// Returns the suite's cases that the kernel passed.
-    ///
-    /// A suite that is gone leaves the module without cases, which is no reason not to write it.
-    fn passed_cases(&self, context: &Context, run: &Run, op: &OpDef) -> Vec<Case> {
-        let suite = selection::suite_of_run(&context.ui, run.info());
-        let cases = suite.and_then(|suite| Ok(suite.public_cases(&op.name)?));
-        let cases = match cases {
-            Ok(cases) => cases,
-            Err(error) => {
-                context.ui.warn(&format!("the module has no cases to check: {}", error.source));
-                return Vec::new();
-            }
-        };
-        let Some(evaluation) = &self.evaluation else { return cases };
-        let passed = |case: &Case| {
-            let mut results = evaluation.cases.iter().filter(|result| result.case == case.id);
-            results.any(|result| result.outcome == CaseOutcome::Judged(Verdict::Passed))
-        };
-        cases.into_iter().filter(passed).collect()
-    }
-
-    /// Returns the timed cases with the values of the plan's axes that were fastest.
-    fn tuned(&self, cases: &[Case]) -> Vec<(Case, Vec<(String, i64)>)> {
-        let timings = self.evaluation.iter().flat_map(|evaluation| &evaluation.timings);
-        let tuned = timings.filter_map(|timing| {
-            let case = cases.iter().find(|case| case.id == timing.case)?;
-            Some((case.clone(), timing.params.clone()))
-        });
-        tuned.collect()
-    }
-
-    fn judged(&self) -> String {
-        let level = self.evaluation.as_ref().map(|evaluation| evaluation.level);
-        level.map_or("passed".to_owned(), |level| format!("passed ({level})"))
-    }
-
-    /// Says in a few lines where the kernel comes from.
-    fn origin(&self, run: &Run) -> Vec<String> {
-        let info = run.info();
-        let mut lines = vec![format!(
-            "From run {} of kgen {}: attempt {} at {}, {} on {}.",
-            info.run_id,
-            info.kgen_version,
-            self.id.number,
-            self.metadata.op,
-            self.judged(),
-            info.device.target.name
-        )];
-        let best = self.metadata.best_attempt == self.id.number;
-        if let Some(speedup) = self.metadata.speedup.as_ref().filter(|_| best) {
-            lines.push(format!(
-                "Speedup {:.2}x over {}, the geometric mean over the timed cases.",
-                speedup.geomean, speedup.baseline
-            ));
-        }
-        lines
-    }
 }

@@ -1,0 +1,9 @@
+# Made by `kgen export`. For kernel-builder.
+{
+  inputs.kernel-builder.url = "github:huggingface/kernels";
+
+  outputs = { self, kernel-builder, ... }: kernel-builder.lib.genKernelFlakeOutputs {
+    inherit self;
+    path = ./.;
+  };
+}
