@@ -193,7 +193,7 @@ class Fake(ThreadingHTTPServer):
         self.seen: dict[str, int] = {}
         self.log: list[tuple[str, Any, str]] = []
         self.url = f"http://127.0.0.1:{self.server_port}"
-        threading.Thread(target=self.serve_forever, daemon=True).start()
+        threading.Thread(target=self.serve_forever, args=(0.02,), daemon=True).start()
 
     def sources(self, mark: str) -> int:
         """How often a source with this mark was posted to `/v1/evaluate`."""

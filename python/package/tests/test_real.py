@@ -35,31 +35,35 @@ def right():
 
 
 def test_right_wrong_and_broken(client, right):
-    found = client.evaluate(right, op="relu", dtypes=["f32"])
+    found = client.evaluate(right, op="relu", dtypes=["f32"], suite="smoke")
     assert (found.compiled, found.correct, found.verdict, found.error) == (True, True, "passed", None)
     assert found.cases.passed == found.cases.total - found.cases.skipped > 0
     assert found.worst_error_over_bound <= 1
     assert (found.speedup, found.kernel_us, found.flags) == (None, None, ())
     assert found.timing_s["total"] > 0
     assert kgen.reward(found) == pytest.approx(0.4)
-    wrong = client.evaluate(right.replace("value <= 0.0f", "value <= 1.0f"), op="aten.relu.default", dtypes=["f32"])
+    wrong = client.evaluate(
+        right.replace("value <= 0.0f", "value <= 1.0f"), op="aten.relu.default", dtypes=["f32"], suite="smoke"
+    )
     assert (wrong.compiled, wrong.correct, wrong.error.kind) == (True, False, wrong.verdict)
     assert wrong.feedback
-    broken = client.evaluate(right.replace("const long long step", "const step step"), op="relu", dtypes=["f32"])
+    broken = client.evaluate(
+        right.replace("const long long step", "const step step"), op="relu", dtypes=["f32"], suite="smoke"
+    )
     assert (broken.compiled, broken.verdict) == (False, "compile_error")
     assert kgen.reward(broken) == 0.0
-    compiled = client.evaluate(right, op="relu", dtypes=["f32"], level="compile")
+    compiled = client.evaluate(right, op="relu", dtypes=["f32"], suite="smoke", level="compile")
     assert (compiled.compiled, compiled.correct) == (True, None)
 
 
 @pytest.mark.parametrize("source", ["// an empty reply\n", "I give up", "\ud800"])
 def test_what_is_no_kernel_file_is_a_kernel_that_does_not_compile(client, source):
-    found = client.evaluate(source, op="relu", dtypes=["f32"])
+    found = client.evaluate(source, op="relu", dtypes=["f32"], suite="smoke")
     assert (found.compiled, kgen.reward(found)) == (False, 0.0)
 
 
 def test_an_equal_request_is_the_same_job(client, right):
-    request = {"source": right, "op": "relu", "dtypes": ["f32"]}
+    request = {"source": right, "op": "relu", "dtypes": ["f32"], "suite": "smoke"}
     first, second = client.batch([request, {**request, "op": "aten.relu.default"}])
     assert first.id == second.id
     begin = time.monotonic()
@@ -83,7 +87,9 @@ def test_refusals(client, right):
         assert (caught.value.kind, caught.value.status) == (kind, status)
     with pytest.raises(kgen.ApiError, match="unauthorized"):
         kgen.Client(client.url, "other").ops()
-    refused, done = client.batch([{"source": right, "op": "rleu"}, {"source": right, "op": "relu", "dtypes": "f32"}])
+    refused, done = client.batch(
+        [{"source": right, "op": "rleu"}, {"source": right, "op": "relu", "dtypes": "f32", "suite": "smoke"}]
+    )
     assert (refused.kind, done.state) == ("unknown_op", "done")
 
 
@@ -103,7 +109,7 @@ def test_lists(client):
 def test_many_at_once(server, right):
     async def main():
         async with kgen.AsyncClient(server.url, server.token) as client:
-            sources = (right + f"// {n}\n" for n in range(16))
+            sources = (right + f"// {n}\n" for n in range(8))
             return await asyncio.gather(
                 *(client.evaluate(s, op="relu", dtypes=["f32"], suite="smoke") for s in sources)
             )
@@ -116,7 +122,7 @@ def test_the_queue_is_waited_for(right):
 
         async def main():
             async with kgen.AsyncClient(server.url, server.token, retries=100) as client:
-                sources = (right + f"// {n}\n" for n in range(6))
+                sources = (right + f"// {n}\n" for n in range(4))
                 calls = (client.evaluate(s, op="relu", dtypes=["f32"], suite="smoke") for s in sources)
                 return await asyncio.gather(*calls)
 
