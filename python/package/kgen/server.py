@@ -123,23 +123,25 @@ class Server:
 
 
 _lock = threading.Lock()
-_private: tuple[Server, Client] | None = None
+_private: dict[str | None, tuple[Server, Client]] = {}
 
 
-def private() -> tuple[Server, Client]:
-    """The private server of this process and a client of it, started on first use and again if it died."""
-    global _private
+def private(python: str | None = None) -> tuple[Server, Client]:
+    """A private server of this process and a client of it, started on first use and again if it died.
+
+    With `python`, a Python with PyTorch, it takes problems that have code in Python.
+    """
     with _lock:
-        if _private is None or not _private[0].running:
-            server = Server().start()
-            _private = server, Client(server.url, server.token)
+        if python not in _private or not _private[python][0].running:
+            server = Server(python=python, allow_python=python is not None).start()
+            _private[python] = server, Client(server.url, server.token)
             atexit.register(server.close, drain_s=1.0)
-        return _private
+        return _private[python]
 
 
 def _forget() -> None:
     global _lock, _private
-    _lock, _private = threading.Lock(), None
+    _lock, _private = threading.Lock(), {}
 
 
 # A fork may outlive its parent and the server of that.

@@ -221,6 +221,8 @@ def test_slime_answers_the_published_request(fake, judge, monkeypatch):
     assert post("@wrong", label={"op": "relu"}).json() == pytest.approx(0.1)
     assert post("@broken").status_code == 503
     assert post("@unsupported").status_code == 500
+    # The server would refuse it again.
+    assert post("@python").status_code == 500
     assert post("", label="nope").status_code == 400
     assert post("", label=None).status_code == 400
     assert post("", label="{").status_code == 400

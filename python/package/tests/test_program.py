@@ -10,14 +10,15 @@ from conftest import HERE, PLAN
 
 import kgen
 from kgen import server
+from kgen.adapters import _task, kernelbench
 
 
 @pytest.fixture
 def private(program):
     server._forget()
     yield program
-    if server._private is not None:
-        server._private[0].close()
+    for running, _ in server._private.values():
+        running.close()
     server._forget()
 
 
@@ -74,9 +75,21 @@ def test_evaluate_starts_one_private_server_and_another_if_it_dies(private):
     assert call["token"] not in arguments
     assert len(call["token"]) == 64
     os.kill(call["pid"], signal.SIGKILL)
-    server._private[0]._process.wait()
+    server._private[None][0]._process.wait()
     assert kgen.evaluate(PLAN, op="relu").correct
     assert len(private()) == 2
+
+
+def test_a_private_server_for_modules_has_their_python(private, monkeypatch):
+    monkeypatch.delenv("KGEN_SERVE_URL", raising=False)
+    kernelbench.definition.cache_clear()
+    assert kernelbench.eval_kernel_against_ref("class Model: pass", PLAN, python="/a/python").correctness
+    assert _task.default_async_client("/a/python").url == server._private["/a/python"][0].url
+    assert kgen.evaluate(PLAN, op="relu").correct
+    modules, imported, plain = (call["arguments"] for call in private())
+    assert imported[0] == "import"
+    assert modules[5:] == ["--python", "/a/python", "--allow-python"]
+    assert plain[5:] == []
 
 
 @pytest.mark.parametrize("end", ["", "os._exit(0)", "os.kill(os.getpid(), 9)"])
@@ -101,14 +114,15 @@ def test_a_fork_has_a_server_of_its_own_and_leaves_its_parents_alone(private):
 import os, sys, kgen
 from pathlib import Path
 from kgen import server
+from kgen.adapters import _task, kernelbench
 evaluate = lambda: kgen.evaluate({PLAN!r}, op="relu")
 evaluate()
-folder, child = Path(server._private[0]._scratch), os.fork()
+folder, child = Path(server._private[None][0]._scratch), os.fork()
 if child == 0:
     evaluate()
     sys.exit()
 os.waitpid(child, 0)
-assert folder.exists() and server._private[0].running
+assert folder.exists() and server._private[None][0].running
 evaluate()
 """
     run(code)

@@ -9,11 +9,21 @@ from pathlib import Path
 import pytest
 
 import kgen
+from kgen.adapters import kernelbench
 
 BINARY = os.environ.get("KGEN_BIN", "")
 pytestmark = pytest.mark.skipif(not BINARY, reason="KGEN_BIN names no program")
 ROOT = Path(__file__).parents[3]
 RIGHT = ROOT / "generated_kernels/evaluation_only/relu/relu.cu"
+MODULE = """import torch
+class Model(torch.nn.Module):
+    def forward(self, x):
+        return torch.relu(x)
+def get_inputs():
+    return [torch.randn(16, 64)]
+def get_init_inputs():
+    return []
+"""
 PROBLEM = ROOT / "examples/fused_bias_gelu_residual"
 
 
@@ -96,6 +106,17 @@ def test_refusals(client, right):
 def test_a_problem_of_ones_own(client):
     definition = {"definition": PROBLEM.with_suffix(".toml").read_text()}
     assert client.evaluate(PROBLEM.with_suffix(".cu").read_text(), problem=definition, dtypes=["f32"]).correct
+
+
+def test_a_module_of_kernelbench(monkeypatch):
+    pytest.importorskip("torch")
+    monkeypatch.setattr("kgen.binary.find_kgen_bin", lambda: BINARY)
+    monkeypatch.setattr("kgen.server.find_kgen_bin", lambda: BINARY)
+    monkeypatch.delenv("KGEN_SERVE_URL", raising=False)
+    kernel = RIGHT.read_text().replace("contiguous(self)", "contiguous(x)").replace("T_self", "T_x")
+    wrong = kernel.replace("value <= 0.0f", "value <= 1.0f")
+    found = [kernelbench.eval_kernel_against_ref(MODULE, source) for source in (kernel, wrong)]
+    assert [(result.compiled, result.correctness) for result in found] == [(True, True), (True, False)]
 
 
 def test_lists(client):

@@ -27,6 +27,9 @@ def refuse(request: Request, error: Exception) -> Response:
     status = 400
     if isinstance(error, InfraError):
         status = 503 if error.retryable else 500
+    elif isinstance(error, ApiError) and error.status in (401, 403):
+        # The server takes no such requests of this app, whatever they are.
+        status = 500
     elif isinstance(error, Error) and not (isinstance(error, ApiError) and error.status in (400, 409, 413, 422)):
         status = 503
     headers = {"Retry-After": "5"} if status == 503 else None

@@ -38,17 +38,17 @@ def _named(url: str, token: str | None) -> Client:
     return Client(url, token)
 
 
-def default_client() -> Client:
-    """A client of the server that the environment names, else of the private one."""
+def default_client(python: str | None = None) -> Client:
+    """A client of the server that the environment names, else of a private one, which has `python` for problems."""
     url = os.environ.get("KGEN_SERVE_URL")
-    return _named(url, os.environ.get("KGEN_SERVE_TOKEN")) if url else server.private()[1]
+    return _named(url, os.environ.get("KGEN_SERVE_TOKEN")) if url else server.private(python)[1]
 
 
-def default_async_client() -> AsyncClient:
+def default_async_client(python: str | None = None) -> AsyncClient:
     """The same for asyncio."""
     url, token = os.environ.get("KGEN_SERVE_URL"), os.environ.get("KGEN_SERVE_TOKEN")
     if not url:
-        own = server.private()[0]
+        own = server.private(python)[0]
         url, token = own.url, own.token
     return AsyncClient(url, token)
 

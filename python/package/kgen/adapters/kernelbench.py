@@ -2,8 +2,8 @@
 
 Interface: `eval_kernel_against_ref` and `KernelExecResult` of `src/kernelbench/eval.py` at 423217d. The
 reference, a file with `Model`, `get_inputs` and `get_init_inputs`, becomes a problem by `kgen import module`,
-which runs it as host code in a Python with PyTorch. `custom_model_src` is a kernel file of kgen, or a reply with
-one.
+which runs it as host code in a Python with PyTorch. A `kgen serve` of one's own needs `--allow-python` for it.
+`custom_model_src` is a kernel file of kgen, or a reply with one.
 
 Not taken over: `seed_num` and the numbers of trials, since kgen's own inputs are secret and new; `build_dir`,
 `device` and `timing_method`, which are the server's. `runtime` and `ref_runtime` are milliseconds, the geometric
@@ -87,7 +87,7 @@ def eval_kernel_against_ref(
     """Judges a kernel against a module; `python` is the interpreter with PyTorch that imports it."""
     if backend != "cuda":
         raise ValueError(f"kgen judges CUDA kernels, not backend {backend!r}")
-    result = (client or _task.default_client()).evaluate(
+    result = (client or _task.default_client(python)).evaluate(
         _task.source(custom_model_src),
         problem={"definition": definition(original_model_src, python)},
         dtypes=[DTYPES[str(precision).removeprefix("torch.")]],

@@ -4,10 +4,9 @@ Interface: `POST /evaluate`, `GET /status/{id}`, `GET /results/{id}`, with the m
 `kernelgym/server/api/models.py` at 3a84417. As there, `/evaluate` answers when the task has ended, and a task's
 result is kept by its `task_id` (here the latest 10,000, in memory). `reference_code` is imported as in
 `kernelbench`: it runs as host code beside this app, so serve it to your trainer alone. `kernel_code` is a kernel
-file of kgen. Runtimes are milliseconds.
-
-A machine that fails answers 503, which their client sends again; where another try would not help, the task is
-`failed` with `SYSTEM_ERROR`, for which their client still gives its penalty.
+file of kgen, whatever `backend` says; their client sends only what has `class ModelNew` in it, so ask for that in a
+comment. Runtimes are milliseconds. A machine that fails answers 503, which their client sends again; where another
+try would not help, the task is `failed` with `SYSTEM_ERROR`, for which their client still gives its penalty.
 
     uvicorn --factory kgen.adapters.kernelgym:app
 """
@@ -15,6 +14,7 @@ A machine that fails answers 503, which their client sends again; where another 
 from __future__ import annotations
 
 import asyncio
+import sys
 from collections import OrderedDict
 from typing import Any
 
@@ -54,7 +54,7 @@ def response_of(task_id: str, result: Result) -> dict[str, Any]:
 
 def app(client: AsyncClient | None = None, level: str = "judge") -> Starlette:
     """The ASGI app. `level="time"` measures, on a GPU, unless a task asks not to."""
-    judge = client or _task.default_async_client()
+    judge = client or _task.default_async_client(sys.executable)
     tasks: OrderedDict[str, dict[str, Any]] = OrderedDict()
 
     async def evaluate(request: Request) -> JSONResponse:
