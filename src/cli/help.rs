@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::exit_codes;
 
 /// Flags that `-h` leaves to `--help`.
-const RARE: [&str; 37] = [
+const RARE: [&str; 39] = [
     "baseline",
     "compat",
     "cutlass",
@@ -18,6 +18,8 @@ const RARE: [&str; 37] = [
     "graph",
     "keep-going",
     "l2",
+    "launch-wait",
+    "launch-workers",
     "libraries",
     "llm-cache",
     "mailbox-wait",
@@ -222,7 +224,8 @@ fn words(value: &Value) -> Option<String> {
             (!words.is_empty()).then(|| words.join(","))
         }
         Value::String(text) => (!text.is_empty()).then(|| text.clone()),
-        Value::Number(number) => Some(number.to_string()),
+        // The `.0` of a whole number says nothing.
+        Value::Number(number) => Some(number.to_string().trim_end_matches(".0").to_owned()),
     }
 }
 

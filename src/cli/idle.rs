@@ -79,6 +79,9 @@ pub(crate) fn warn_of_idle_flags(
         Some(backend) => beside_the_backend(backend),
     };
     idle.extend(beside_the_suite(settings));
+    if settings.device.launch.is_empty() {
+        idle.push((&["launch-workers", "launch-wait"], "without --launch".to_owned()));
+    }
     if given.iter().any(|flag| GPU.contains(flag))
         && machine::device_choice(settings)? == DeviceChoice::Emu
     {

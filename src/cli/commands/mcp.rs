@@ -43,6 +43,7 @@ pub(crate) fn run(context: &Context, args: &McpArgs) -> Result<Exit, CommandErro
     args.suite.add_to(&mut flags);
     args.device.add_to(&mut flags);
     let settings = context.settings(&flags)?;
+    serve::check_suite(&settings.suite)?;
     // An agent's jobs end with it.
     let state = tempfile::tempdir().map_err(|error| CommandError::new(Exit::Config, error))?;
     let config = Config {

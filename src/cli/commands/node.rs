@@ -10,8 +10,14 @@ pub(crate) struct NodeArgs {
     /// kgen's folder for caches
     #[arg(value_name = "DIR")]
     cache: PathBuf,
+    /// Folder of kgen and its compiler
+    #[arg(value_name = "FILES")]
+    files: PathBuf,
+    /// The folder that they are to be in
+    #[arg(value_name = "PLACE")]
+    place: PathBuf,
 }
 
 pub(crate) fn run(args: &NodeArgs) -> ExitCode {
-    kgen_worker::node_main(&args.cache)
+    kgen_worker::node_main(&args.cache, &args.files, &args.place)
 }

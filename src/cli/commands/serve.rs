@@ -6,7 +6,8 @@ use std::{net::SocketAddr, path::PathBuf, sync::Arc, time::Duration};
 
 use clap::Args;
 use kgen_serve::{Config, Limits, Service, StoreError};
-use kgen_settings::{DeviceChoice, Overrides, Settings, env};
+use kgen_ops::suite;
+use kgen_settings::{DeviceChoice, Overrides, Settings, SuiteSettings, env};
 use kgen_worker::Pool;
 
 use crate::cli::{
@@ -74,6 +75,7 @@ pub(crate) fn run(context: &Context, args: &ServeArgs) -> Result<Exit, CommandEr
         let message = format!("{} is no loopback address, and there is no token", args.listen);
         return Err(CommandError::usage(message).hint("--token-file or KGEN_SERVE_TOKEN sets one"));
     }
+    check_suite(&settings.suite)?;
     let problems = judge::read_problems(args.problems.as_deref())?;
     wants_python(&settings)?;
     session::runtime()?.block_on(async {
@@ -146,6 +148,20 @@ async fn second_signal(context: &Context, service: &Service) -> Exit {
     context.ui.note("draining: running evaluations end; once more stops at once");
     service.drain();
     signals.next().await
+}
+
+/// Refuses what no request could be judged with.
+pub(super) fn check_suite(suite: &SuiteSettings) -> Result<(), CommandError> {
+    if suite.op_file.is_some() {
+        let message = "--op-file has no place in a service, whose requests name their ops";
+        return Err(CommandError::usage(message).hint("--problems names a folder of op files"));
+    }
+    let names = suite::builtin_names();
+    if names.contains(&suite.suite.as_str()) {
+        return Ok(());
+    }
+    let message = format!("a service judges with a builtin suite, and `{}` is none", suite.suite);
+    Err(CommandError::usage(message).hint(format!("they are {}", names.join(", "))))
 }
 
 fn token(args: &ServeArgs) -> Result<Option<String>, CommandError> {

@@ -34,6 +34,7 @@ pub(super) struct Tools {
 }
 
 #[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 struct ShowOp {
     /// Name of an op, for example softmax or aten.add.Tensor.
     op: String,
@@ -43,6 +44,7 @@ struct ShowOp {
 }
 
 #[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 struct Profile {
     /// Name of an op.
     op: String,
@@ -51,6 +53,7 @@ struct Profile {
 }
 
 #[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 struct Compare {
     /// Two or more runs: IDs, `latest`, or paths.
     runs: Vec<String>,
@@ -89,7 +92,8 @@ impl Tools {
             return CallToolResult::error(vec![ContentBlock::text("the kernel cannot be stored")]);
         };
         let path = file.path().display().to_string();
-        let (text, document) = match self.document(&["profile", &path, "--op", &args.op]).await {
+        let op = format!("--op={}", args.op);
+        let (text, document) = match self.document(&["profile", &op], &[&path]).await {
             Ok(found) => found,
             Err(error) => return error,
         };
@@ -102,20 +106,20 @@ impl Tools {
     /// Compares stored runs: solve rates, speedups and costs, with intervals.
     #[tool(annotations(read_only_hint = true))]
     async fn compare(&self, Parameters(args): Parameters<Compare>) -> CallToolResult {
-        let mut command = vec!["compare"];
-        command.extend(args.runs.iter().map(String::as_str));
-        self.shown(&command).await
+        let runs: Vec<&str> = args.runs.iter().map(String::as_str).collect();
+        self.shown(&["compare"], &runs).await
     }
 
     /// Lists stored runs, the newest first.
     #[tool(annotations(read_only_hint = true))]
     async fn list_runs(&self) -> CallToolResult {
-        self.shown(&["list", "runs"]).await
+        self.shown(&["list", "runs"], &[]).await
     }
 
     /// Returns a command's text and its document.
-    async fn shown(&self, command: &[&str]) -> CallToolResult {
-        let (text, document) = tokio::join!(self.command(command), self.document(command));
+    async fn shown(&self, command: &[&str], operands: &[&str]) -> CallToolResult {
+        let text = self.command(command, operands);
+        let (text, document) = tokio::join!(text, self.document(command, operands));
         match (text, document) {
             (Ok(text), Ok((_, document))) => of_document(text, document),
             (Err(error), _) | (_, Err(error)) => error,
@@ -123,22 +127,27 @@ impl Tools {
     }
 
     /// Runs a command; returns its document, and the message of a failure.
-    async fn document(&self, command: &[&str]) -> Result<(String, Value), CallToolResult> {
-        let text = self.command(&[command, &["--format", "json"]].concat()).await?;
+    async fn document(
+        &self,
+        command: &[&str],
+        operands: &[&str],
+    ) -> Result<(String, Value), CallToolResult> {
+        let text = self.command(&[command, &["--format=json"]].concat(), operands).await?;
         let document: Value = serde_json::from_str(&text)
             .map_err(|error| CallToolResult::error(vec![ContentBlock::text(error.to_string())]))?;
         let message = document["error"]["message"].as_str().unwrap_or_default().to_owned();
         Ok((message, document))
     }
 
-    /// Runs a command; returns its output.
-    async fn command(&self, command: &[&str]) -> Result<String, CallToolResult> {
+    /// Runs a command; returns its output. Operands come from an agent and are never taken for flags.
+    async fn command(&self, command: &[&str], operands: &[&str]) -> Result<String, CallToolResult> {
         let failed = |text: String| CallToolResult::error(vec![ContentBlock::text(text)]);
         let here = std::env::current_dir().map_err(|error| failed(error.to_string()))?;
-        let mut spec = Spec::new(SELF_EXE, here).args(command).deadline(COMMAND_LIMIT);
+        let mut spec = Spec::new(SELF_EXE, here).deadline(COMMAND_LIMIT);
         if let Some(config) = &self.config {
             spec = spec.args(["--config".as_ref(), config.as_os_str()]);
         }
+        let spec = spec.args(command).args(["--"]).args(operands);
         let spec =
             spec.inherit(DEVICE_ENV).inherit(NETWORK_ENV).inherit(PYTHON_ENV).inherit(&["KGEN_*"]);
         let output =

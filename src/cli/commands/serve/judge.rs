@@ -70,7 +70,7 @@ impl PoolJudge {
         let invalid = |error: String| ApiError::new(ErrorKind::InvalidProblem, error).field(field);
         let op = op::custom(text).map_err(|error| invalid(error.to_string()))?;
         if !self.allow_python && (op.python_reference.is_some() || op.module.is_some()) {
-            let text = "the reference of the problem is Python, which this server does not run";
+            let text = "the problem has code in Python, which this server does not run";
             return Err(ApiError::new(ErrorKind::PythonNotAllowed, text).field(field));
         }
         Ok((op, text.clone()))

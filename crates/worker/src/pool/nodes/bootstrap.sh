@@ -10,17 +10,18 @@ fi
 here=$cache/nodes/@KEY@
 state=have
 [ -x "$here/kgen" ] || state=need
-echo "kgen-node $state $(uname -s) $(uname -m)"
+printf '\nkgen-node %s %s %s\n' $state "$(uname -s)" "$(uname -m)"
+files=$here
 if [ $state = need ]; then
-  read -r size && new=$(mktemp -d "$cache/nodes/new.XXXXXX") || exit 1
-  if ! head -c "$size" | tar -xf - -C "$new"; then rm -rf "$new"; exit 1; fi
-  mv "$new" "$here" 2>/dev/null
-  rm -rf "$new" "$here/${new##*/}"
+  read -r size && files=$(mktemp -d "$cache/nodes/new.XXXXXX") || exit 1
+  trap 'rm -rf "$files"' EXIT HUP INT TERM
+  head -c "$size" | tar -xf - -C "$files" || exit 1
+  trap - EXIT HUP INT TERM
 fi
-touch "$here"
-find "$cache/nodes" -mindepth 1 -maxdepth 1 -mtime +30 -exec rm -rf {} + 2>/dev/null
-[ -n "$own" ] || exec "$here/kgen" node "$cache"
-"$here/kgen" node "$cache"
+touch "$files"
+find "$cache/nodes" -mindepth 1 -maxdepth 1 \( -mtime +30 -o -name 'new.*' -mmin +60 \) -exec rm -rf {} + 2>/dev/null
+[ -n "$own" ] || exec "$files/kgen" node "$cache" "$files" "$here"
+"$files/kgen" node "$cache" "$files" "$here"
 status=$?
 rm -rf "$own"
 exit $status

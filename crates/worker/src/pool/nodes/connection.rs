@@ -8,7 +8,10 @@ use tokio::{
     fs::File,
     io::AsyncWriteExt as _,
     process::{ChildStdin, ChildStdout},
-    sync::mpsc::{self, error::TryRecvError},
+    sync::{
+        mpsc::{self, error::TryRecvError},
+        watch,
+    },
     time::{Instant, timeout, timeout_at},
 };
 
@@ -56,6 +59,21 @@ pub(super) struct Launcher {
     pub(super) notices: Notices,
 }
 
+/// Why a node does not start.
+#[derive(Debug)]
+pub(super) enum LaunchError {
+    /// Another try may fare better.
+    Again(Error),
+    /// Another try would end alike, or take as long.
+    Final(Error),
+}
+
+impl From<Error> for LaunchError {
+    fn from(error: Error) -> Self {
+        Self::Again(error)
+    }
+}
+
 /// Why a node did not finish a job.
 #[derive(Debug)]
 pub(super) enum NodeError {
@@ -97,19 +115,27 @@ impl Launcher {
     /// # Errors
     ///
     /// Why it does not start, with the end of the launched process's standard error.
-    pub(super) async fn connect(&self) -> Result<Connection, Error> {
+    pub(super) async fn connect(
+        &self,
+        closing: &mut watch::Receiver<bool>,
+    ) -> Result<Connection, LaunchError> {
         let role = self.setup.role;
+        let fail = |reason: String| Error::Start { role, reason };
         let scratch =
             Scratch::new("launch", None).map_err(|error| Error::Scratch(error.to_string()))?;
         let mut child = kgen_process::spawn(&self.spec(scratch.path()))
-            .map_err(|error| Error::start(role, &error))?;
-        let fail = |reason: String| Error::Start { role, reason };
+            .map_err(|error| LaunchError::Final(Error::start(role, &error)))?;
         let (mut stdin, stdout, stderr) =
             pipes(&mut child).map_err(|error| fail(error.to_string()))?;
         let mut stderr = Drain::new(stderr, STDERR_CAP);
         let mut lines = Lines::new(stdout, LINE_LIMIT);
         let deadline = Instant::now() + self.wait;
-        let ready = timeout_at(deadline, self.greet(&mut stdin, &mut lines)).await;
+        let ready = tokio::select! {
+            ready = timeout_at(deadline, self.greet(&mut stdin, &mut lines)) => ready,
+            // A command that waits in a queue takes its job out of it when it is asked to end.
+            _ = closing.wait_for(|closing| *closing) => Ok(Err("kgen ends".to_owned())),
+        };
+        let is_over = ready.is_err();
         let reason = match ready {
             Ok(Ok((hello, host))) => {
                 let (sender, inbox) = mpsc::channel(16);
@@ -136,7 +162,8 @@ impl Launcher {
         stderr.ended(GRACE).await;
         let said = stderr.text();
         let said = if said.is_empty() { said } else { format!("; it said: {said}") };
-        Err(fail(format!("`{}`: {reason}{said}", self.name())))
+        let error = fail(format!("`{}`: {reason}{said}", self.name()));
+        Err(if is_over { LaunchError::Final(error) } else { LaunchError::Again(error) })
     }
 
     /// Returns the prefix for people.

@@ -1,6 +1,7 @@
 //! The other end: a node that runs one worker for the kgen that launched it.
 
 use std::{
+    fs,
     path::{Path, PathBuf},
     process::ExitCode,
     time::Duration,
@@ -44,9 +45,11 @@ struct Outgoing(NodeMessage, Option<Vec<u8>>);
 
 /// Runs a node over the standard streams until their other end closes them, or a signal comes.
 ///
-/// `cache` is kgen's folder on this machine.
+/// `cache` is kgen's folder on this machine, `files` that of the files that were sent, which are put into
+/// `place` unless another node was the first.
 #[must_use]
-pub fn main(cache: &Path) -> ExitCode {
+pub fn main(cache: &Path, files: &Path, place: &Path) -> ExitCode {
+    let bundle = settle(files, place);
     let runtime =
         tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
     let runtime = match runtime {
@@ -61,7 +64,7 @@ pub fn main(cache: &Path) -> ExitCode {
     let ended = runtime.block_on(async {
         let mut input = Lines::new(tokio::io::stdin(), LINE_LIMIT);
         tokio::select! {
-            ended = serve(cache, &mut input, &out) => ended,
+            ended = serve(cache, bundle, &mut input, &out) => ended,
             () = asked_to_end() => None,
         }
     });
@@ -71,6 +74,18 @@ pub fn main(cache: &Path) -> ExitCode {
     drop(runtime.block_on(async { tokio::time::timeout(Duration::from_secs(1), writer).await }));
     runtime.shutdown_background();
     ExitCode::SUCCESS
+}
+
+/// Puts the files where further nodes look for them, in one step; returns where they are.
+fn settle<'a>(files: &'a Path, place: &'a Path) -> &'a Path {
+    if files != place && fs::rename(files, place).is_err() {
+        if !place.is_dir() {
+            return files;
+        }
+        // This executable goes on without its file.
+        drop(fs::remove_dir_all(files));
+    }
+    place
 }
 
 /// Waits for a signal: a job that is preempted or ends, a connection that is hung up.
@@ -87,7 +102,12 @@ async fn asked_to_end() {
 }
 
 /// Starts the worker and has it do job after job; `None` once the other side wants no more.
-async fn serve(cache: &Path, input: &mut Input, out: &UnboundedSender<Outgoing>) -> Option<()> {
+async fn serve(
+    cache: &Path,
+    bundle: &Path,
+    input: &mut Input,
+    out: &UnboundedSender<Outgoing>,
+) -> Option<()> {
     let line: Vec<u8> = input.next().await.ok()??;
     // Whoever no longer listens needs no message.
     let say = |message| drop(out.send(Outgoing(message, None)));
@@ -107,7 +127,7 @@ async fn serve(cache: &Path, input: &mut Input, out: &UnboundedSender<Outgoing>)
             drop(out.send(Outgoing(NodeMessage::Notice { notice: notice.clone() }, None)));
         })
     };
-    let config = config(cache, setup, notices);
+    let config = config(cache, bundle, setup, notices);
     let launch = match role {
         Role::Cpu => config.cpu_launch(),
         Role::Gpu => config.gpu_launch(device),
@@ -179,10 +199,10 @@ async fn end(slots: &Slots) -> Option<()> {
 }
 
 /// Returns the settings of a pool with one worker.
-fn config(cache: &Path, setup: NodeSetup, notices: Notices) -> PoolConfig {
+fn config(cache: &Path, bundle: &Path, setup: NodeSetup, notices: Notices) -> PoolConfig {
     let NodeSetup { toolchain, sandbox, profilers, cpu_memory_bytes, python, .. } = setup;
     let device = DeviceChoice::Cuda(setup.device);
-    let toolchain = here(toolchain);
+    let toolchain = inside(bundle, toolchain);
     PoolConfig {
         sandbox,
         profilers,
@@ -194,11 +214,9 @@ fn config(cache: &Path, setup: NodeSetup, notices: Notices) -> PoolConfig {
     }
 }
 
-/// Returns the compiler that came with this executable.
-fn here(toolchain: Toolchain) -> Toolchain {
-    let exe = std::env::current_exe().unwrap_or_default();
-    let folder = exe.parent().map(Path::to_owned).unwrap_or_default();
-    let place = |path: PathBuf| folder.join(path);
+/// Returns the compiler in the folder of the files that were sent.
+fn inside(bundle: &Path, toolchain: Toolchain) -> Toolchain {
+    let place = |path: PathBuf| bundle.join(path);
     Toolchain {
         nvrtc: place(toolchain.nvrtc),
         include_dirs: toolchain.include_dirs.into_iter().map(place).collect(),
@@ -209,7 +227,7 @@ fn here(toolchain: Toolchain) -> Toolchain {
 
 /// Returns the name of this machine.
 fn host() -> String {
-    let name = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    let name = fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
     name.trim().to_owned()
 }
 

@@ -22,7 +22,7 @@ use std::{
 use kgen_record::Target;
 use kgen_settings::DeviceChoice;
 use tokio::{
-    sync::{Semaphore, mpsc, oneshot},
+    sync::{Semaphore, mpsc, oneshot, watch},
     task::JoinSet,
     time::sleep,
 };
@@ -37,7 +37,7 @@ use crate::{
     protocol::{Hello, Role},
 };
 use bundle::Bundle;
-use connection::{Connection, Launcher, NodeError};
+use connection::{Connection, LaunchError, Launcher, NodeError};
 use protocol::NodeSetup;
 
 /// Nodes that an evaluation may lose until it is given up: a kernel may take its node with it.
@@ -64,6 +64,7 @@ pub struct LaunchConfig {
 pub(super) struct Nodes {
     shared: Arc<Shared>,
     places: Mutex<JoinSet<()>>,
+    closing: watch::Sender<bool>,
     n_places: usize,
 }
 
@@ -97,7 +98,7 @@ impl Nodes {
     ///
     /// # Errors
     ///
-    /// Why the first does not start, where none does at the first try.
+    /// Why the last one does not start, where none does.
     pub(super) async fn start(
         config: &PoolConfig,
         launch: &LaunchConfig,
@@ -137,24 +138,25 @@ impl Nodes {
             first: OnceLock::new(),
             notices: config.notices.clone(),
         });
-        let (first_try, mut first_tries) = mpsc::unbounded_channel();
+        let (first_ready, mut ready) = mpsc::unbounded_channel();
+        let closing = watch::Sender::new(false);
         let mut places = JoinSet::new();
         for launcher in launchers {
-            let place =
-                Place { launcher, shared: Arc::clone(&shared), first_try: Some(first_try.clone()) };
+            let place = Place {
+                launcher,
+                shared: Arc::clone(&shared),
+                closing: closing.subscribe(),
+                first_ready: Some(first_ready.clone()),
+            };
             places.spawn(place.keep());
         }
-        drop(first_try);
-        let mut refusal = None;
-        while let Some(tried) = first_tries.recv().await {
-            match tried {
-                Ok(hello) => {
-                    return Ok((Self { shared, places: Mutex::new(places), n_places }, hello));
-                }
-                Err(error) => refusal = refusal.or(Some(error)),
+        drop(first_ready);
+        match ready.recv().await {
+            Some(hello) => {
+                Ok((Self { shared, places: Mutex::new(places), closing, n_places }, hello))
             }
+            None => Err(lock(&shared.given_up).clone().unwrap_or(Error::ShutDown)),
         }
-        Err(refusal.unwrap_or(Error::ShutDown))
     }
 
     /// Returns how many workers there are when all are ready.
@@ -202,10 +204,11 @@ impl Nodes {
     /// Ends all nodes.
     pub(super) async fn end(&self) {
         self.shared.permits.close();
-        let mut places = std::mem::take(&mut *lock(&self.places));
+        self.closing.send_replace(true);
+        let places = std::mem::take(&mut *lock(&self.places));
         let ready = std::mem::take(&mut *lock(&self.shared.ready));
         let ends: Vec<_> = ready.into_iter().map(Ready::end).collect();
-        tokio::join!(places.shutdown(), futures_util::future::join_all(ends));
+        tokio::join!(places.join_all(), futures_util::future::join_all(ends));
     }
 }
 
@@ -238,9 +241,8 @@ impl Shared {
     }
 
     /// Gives a place up; with the last one all evaluations end.
-    fn give_up(&self, name: &str, error: Error) {
-        let text = format!("`{name}` is given up after {MAX_FAILURES} failures in a row: {error}");
-        self.notices.warn(text);
+    fn give_up(&self, error: &Error) {
+        self.notices.warn(format!("it is tried no more: {error}"));
         let mut n_live = lock(&self.n_live);
         *n_live -= 1;
         if *n_live == 0 {
@@ -254,8 +256,9 @@ impl Shared {
 struct Place {
     launcher: Launcher,
     shared: Arc<Shared>,
-    /// Hears of the first try.
-    first_try: Option<mpsc::UnboundedSender<Result<Hello, Error>>>,
+    closing: watch::Receiver<bool>,
+    /// Hears of the first node.
+    first_ready: Option<mpsc::UnboundedSender<Hello>>,
 }
 
 impl Place {
@@ -263,34 +266,39 @@ impl Place {
         // Launches in a row after which no evaluation was finished.
         let mut n_vain = 0;
         let mut n_failures = 0;
-        loop {
+        while !*self.closing.borrow() {
             match self.launch().await {
                 Ok((gone, has_served)) => {
                     n_failures = 0;
-                    // An error is what dropping the other end leaves.
-                    drop(gone.await);
+                    let mut closing = self.closing.clone();
+                    tokio::select! {
+                        // An error is what dropping the other end leaves.
+                        _ = gone => {}
+                        _ = closing.wait_for(|closing| *closing) => return,
+                    }
                     n_vain = if has_served.load(Ordering::Acquire) { 0 } else { n_vain + 1 };
                 }
-                Err(error) => {
+                Err(_) if *self.closing.borrow() => return,
+                Err(LaunchError::Final(error)) => return self.shared.give_up(&error),
+                Err(LaunchError::Again(error)) => {
                     n_failures += 1;
                     n_vain += 1;
-                    if let Some(first_try) = self.first_try.take() {
-                        // Nobody waits any more once one is ready.
-                        drop(first_try.send(Err(error)));
-                    } else if n_failures == MAX_FAILURES {
-                        return self.shared.give_up(&self.launcher.name(), error);
-                    } else {
-                        tracing::info!(%error, "a worker could not be launched");
+                    if n_failures == MAX_FAILURES {
+                        return self.shared.give_up(&error);
                     }
+                    self.shared.notices.warn(format!("it is tried again: {error}"));
                 }
             }
-            sleep(wait_before(n_vain)).await;
+            tokio::select! {
+                () = sleep(wait_before(n_vain)) => {}
+                _ = self.closing.wait_for(|closing| *closing) => {}
+            }
         }
     }
 
     /// Launches a node, and offers it to evaluations.
-    async fn launch(&mut self) -> Result<(oneshot::Receiver<()>, Arc<AtomicBool>), Error> {
-        let connection = self.launcher.connect().await?;
+    async fn launch(&mut self) -> Result<(oneshot::Receiver<()>, Arc<AtomicBool>), LaunchError> {
+        let connection = self.launcher.connect(&mut self.closing).await?;
         let Hello { target, session, sandbox, .. } = connection.hello.clone();
         if target.is_some() {
             let index = self.launcher.setup.device;
@@ -300,8 +308,7 @@ impl Place {
                 let host = connection.host.clone();
                 connection.end().await;
                 let reason = format!("the GPU of {host} is left out: {difference}");
-                self.shared.notices.warn(reason.clone());
-                return Err(Error::Start { role: self.launcher.setup.role, reason });
+                return Err(Error::Start { role: self.launcher.setup.role, reason }.into());
             }
         }
         let hello = connection.hello.clone();
@@ -310,8 +317,9 @@ impl Place {
         let home = Home { has_served: Arc::clone(&has_served), _gone };
         tracing::info!(host = connection.host, "a launched worker is ready");
         self.shared.put_back(Ready { connection, home });
-        if let Some(first_try) = self.first_try.take() {
-            drop(first_try.send(Ok(hello)));
+        if let Some(first_ready) = self.first_ready.take() {
+            // Nobody waits any more once one is ready.
+            drop(first_ready.send(hello));
         }
         Ok((gone, has_served))
     }
