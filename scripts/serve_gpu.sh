@@ -6,6 +6,7 @@
 #   small     one at a time: two ops of one's own at 1 Mi elements, without a baseline
 #   together  40 distinct kernels at once, of the catalogue, as `largest`
 #   largest   one at a time: the suite smoke, of which the largest size of each op is timed, against kgen's own kernels
+#   screen    as `largest`, timed with --timing screen
 #   full      one at a time: the suite smoke, all its sizes timed, against kgen's own kernels
 #   aten      as `largest`, against PyTorch, where there is one
 set -uo pipefail
@@ -19,8 +20,9 @@ part() {
 }
 part small 30 alone small
 part together 60 together catalogue --suite smoke --topn 1 --baseline builtin
-part largest 40 alone catalogue --suite smoke --topn 1 --baseline builtin
-part full 40 alone catalogue --suite smoke --baseline builtin
+part largest 25 alone catalogue --suite smoke --topn 1 --baseline builtin
+part screen 30 alone catalogue --suite smoke --topn 1 --baseline builtin --timing screen
+part full 25 alone catalogue --suite smoke --baseline builtin
 if python3 -c 'import torch' 2>/dev/null; then
-  part aten 40 alone catalogue --suite smoke --topn 1 --baseline aten
+  part aten 25 alone catalogue --suite smoke --topn 1 --baseline aten
 fi

@@ -194,7 +194,7 @@ impl PythonArgs {
 /// Workers on other machines.
 #[derive(Debug, Args, Default)]
 pub(crate) struct LaunchArgs {
-    /// Start workers by this command, for example "srun -N1 --gpus=1" or "ssh node7"; may be repeated
+    /// Start workers by this command, for example "srun -N1 -G1" or "ssh node7"; may be repeated
     #[arg(long, value_name = "PREFIX", help_heading = "Device")]
     pub(crate) launch: Option<Vec<String>>,
     /// Workers that each --launch starts

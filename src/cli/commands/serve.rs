@@ -5,8 +5,8 @@ mod judge;
 use std::{net::SocketAddr, path::PathBuf, sync::Arc, time::Duration};
 
 use clap::Args;
-use kgen_serve::{Config, Limits, Service, StoreError};
 use kgen_ops::suite;
+use kgen_serve::{Config, Limits, Service, StoreError};
 use kgen_settings::{DeviceChoice, Overrides, Settings, SuiteSettings, env};
 use kgen_worker::Pool;
 

@@ -130,6 +130,8 @@ impl PoolJudge {
         let request = EvalRequest {
             timing,
             compile_only: spec.level == JobLevel::Compile,
+            // nvdisasm takes half a second for each kernel, more than all else of a small one.
+            count_code: false,
             ..run_inputs::request(&settings, op, source, cases, seed, &self.pool)
         };
         Ok((request, settings))
