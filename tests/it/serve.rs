@@ -206,7 +206,29 @@ fn an_agent_has_the_tools() {
     assert!(text(&unknown).contains("relu"), "{unknown}");
     let runs = tool("list_runs", json!({}));
     assert_eq!(runs["structuredContent"]["schema"], "kgen/list-runs/1", "{runs}");
+    // A run is never taken for a flag.
+    let runs = json!({ "runs": ["--format=html", "--output=page.html", "--help"] });
+    let compared = tool("compare", runs);
+    assert_eq!(compared["isError"], true, "{compared}");
+    assert!(text(&compared).contains("--format=html"), "{compared}");
+    assert!(!folder.path().join("page.html").exists());
     // It needs a GPU, and says so.
     let profile = tool("profile", json!({ "op": "relu", "source": RELU }));
     assert!(text(&profile).contains("GPU"), "{profile}");
+}
+
+#[test]
+fn a_service_refuses_what_no_request_could_be_judged_with() {
+    let folder = tempfile::tempdir().unwrap();
+    for (flags, expected) in [
+        (["--suite", "smoke+sweep"], "a service judges with a builtin suite"),
+        (["--op-file", "op.toml"], "--op-file has no place in a service"),
+    ] {
+        for command in ["serve", "mcp"] {
+            let args = [&[command], &flags[..]].concat();
+            let refused = flow::kgen(folder.path(), &args).assert().code(2);
+            let said = String::from_utf8(refused.get_output().stderr.clone()).unwrap();
+            assert!(said.contains(expected), "{command} {flags:?}: {said}");
+        }
+    }
 }

@@ -119,9 +119,10 @@ pub(super) fn spawn_with(spec: &Spec, stdin: Stdio) -> Result<Child, Error> {
         return Err(Error::Folder { program: spec.program.clone(), dir: spec.dir.clone() });
     }
     let mut command = spec.command(stdin);
+    let is_asked = spec.asked_to_end;
     let (sender, receiver) = mpsc::sync_channel(1);
     let keeper = move || match command.spawn() {
-        Ok(child) => keep(child, &sender),
+        Ok(child) => keep(child, is_asked, &sender),
         Err(error) => drop(sender.send(Err(error))),
     };
     thread::Builder::new()
@@ -135,10 +136,14 @@ pub(super) fn spawn_with(spec: &Spec, stdin: Stdio) -> Result<Child, Error> {
 }
 
 /// Hands out the child, waits for its end, sweeps its group, reaps it.
-fn keep(mut child: process::Child, started: &mpsc::SyncSender<std::io::Result<Child>>) {
+fn keep(
+    mut child: process::Child,
+    is_asked: bool,
+    started: &mpsc::SyncSender<std::io::Result<Child>>,
+) {
     let number = child.id();
     let pid = Pid::from_raw(i32::try_from(number).expect("process numbers are positive i32"));
-    reaper::add(pid);
+    reaper::add(pid, is_asked);
     let (exit_sender, exit) = watch::channel(None);
     let shared =
         Arc::new(Shared { leader: Mutex::new(Leader::Unreaped(pid)), ended: Condvar::new() });
@@ -155,7 +160,7 @@ fn keep(mut child: process::Child, started: &mpsc::SyncSender<std::io::Result<Ch
     while waitid(Id::Pid(pid), WaitPidFlag::WEXITED | WaitPidFlag::WNOWAIT) == Err(Errno::EINTR) {}
     let mut leader = shared.lock();
     _ = killpg(pid, Signal::SIGKILL);
-    reaper::remove(pid);
+    reaper::remove(pid, is_asked);
     let status = child.wait().map_or(Status::Exited(-1), Status::from_std);
     *leader = Leader::Reaped(status);
     drop(leader);

@@ -24,14 +24,25 @@ const MAX_GROUPS: usize = 1024;
 /// The writing end of the pipe; `None` where there is no reaper.
 static PIPE: OnceLock<Option<Mutex<File>>> = OnceLock::new();
 
-/// Notes a group that is to end with kgen.
-pub(super) fn add(group: Pid) {
-    send(group.as_raw());
+/// Set in the number of a group that is asked to end and killed [`GRACE_S`] later. Numbers of processes are
+/// smaller.
+const ASKED: i32 = 1 << 30;
+
+/// Seconds between asking a group to end and killing it.
+const GRACE_S: u32 = 2;
+
+/// Notes a group that is to end with kgen; `is_asked`: by SIGTERM first.
+pub(super) fn add(group: Pid, is_asked: bool) {
+    send(number(group, is_asked));
 }
 
 /// Notes that a group is gone; its leader must not have been reaped yet, or its number may be another's.
-pub(super) fn remove(group: Pid) {
-    send(-group.as_raw());
+pub(super) fn remove(group: Pid, is_asked: bool) {
+    send(-number(group, is_asked));
+}
+
+const fn number(group: Pid, is_asked: bool) -> i32 {
+    group.as_raw() | if is_asked { ASKED } else { 0 }
 }
 
 fn send(number: i32) {
@@ -83,9 +94,19 @@ fn watch(reading: &OwnedFd) -> ! {
                 }
             }
         }
+        let mut wait = 0;
         for group in &groups {
-            if *group != 0 {
+            if *group & ASKED != 0 {
+                libc::kill(-(*group & !ASKED), libc::SIGTERM);
+                wait = GRACE_S;
+            } else if *group != 0 {
                 libc::kill(-*group, libc::SIGKILL);
+            }
+        }
+        libc::sleep(wait);
+        for group in &groups {
+            if *group & ASKED != 0 {
+                libc::kill(-(*group & !ASKED), libc::SIGKILL);
             }
         }
         libc::_exit(0)

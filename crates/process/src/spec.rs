@@ -53,6 +53,8 @@ pub struct Spec {
     pub stdout_cap: usize,
     /// Bytes of standard error that are kept; the last ones.
     pub stderr_cap: usize,
+    /// Whether it is asked to end, by SIGTERM, before it is killed when kgen dies: it may hold things elsewhere.
+    pub asked_to_end: bool,
     /// User, network and IPC namespaces of its own.
     pub namespaces: Option<Namespaces>,
     /// The wall that it is behind from its first instruction.
@@ -76,6 +78,7 @@ impl Spec {
             grace: Duration::from_secs(2),
             stdout_cap: 16 << 20,
             stderr_cap: 64 << 10,
+            asked_to_end: false,
             namespaces: None,
             wall: None,
         }
@@ -137,6 +140,7 @@ impl Spec {
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
         let memory_bytes = self.memory_bytes;
+        let death_signal = if self.asked_to_end { Signal::SIGTERM } else { Signal::SIGKILL };
         let (namespaces, wall) = (self.namespaces.clone(), self.wall.clone());
         let parent = getpid();
         let limit = move || {
@@ -152,7 +156,7 @@ impl Spec {
                 setrlimit(Resource::RLIMIT_AS, bytes, bytes)?;
             }
             setrlimit(Resource::RLIMIT_CORE, 0, 0)?;
-            prctl::set_pdeathsig(Signal::SIGKILL)?;
+            prctl::set_pdeathsig(death_signal)?;
             // kgen may have died between the fork and the line above: then no signal comes.
             if getppid() != parent {
                 return Err(nix::errno::Errno::ESRCH.into());

@@ -1,8 +1,11 @@
 //! Lines of a worker, with a limit on their length.
 
-use std::io;
+use std::{io, time::Duration};
 
-use tokio::io::{AsyncBufReadExt as _, AsyncRead, BufReader};
+use tokio::{
+    io::{AsyncBufReadExt as _, AsyncRead, BufReader},
+    time::{Instant, timeout_at},
+};
 
 /// Reads lines that are at most `limit` bytes long.
 #[derive(Debug)]
@@ -10,12 +13,35 @@ pub(super) struct Lines<R> {
     reader: BufReader<R>,
     limit: usize,
     line: Vec<u8>,
+    /// When bytes came last.
+    heard: Instant,
 }
 
 impl<R: AsyncRead + Unpin> Lines<R> {
     /// Returns the lines of a pipe.
     pub(super) fn new(pipe: R, limit: usize) -> Self {
-        Self { reader: BufReader::with_capacity(64 << 10, pipe), limit, line: Vec::new() }
+        let reader = BufReader::with_capacity(64 << 10, pipe);
+        Self { reader, limit, line: Vec::new(), heard: Instant::now() }
+    }
+
+    /// Reads the next line as [`Self::next`] does, if there is no pause of `limit` in front of it or in it.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Self::next`], and `TimedOut` after such a pause.
+    pub(super) async fn next_within(&mut self, limit: Duration) -> io::Result<Option<Vec<u8>>> {
+        let began = Instant::now();
+        loop {
+            let last = self.heard.max(began);
+            match timeout_at(last + limit, self.next()).await {
+                Ok(line) => return line,
+                Err(_) if self.heard <= last => {
+                    let text = format!("nothing was heard for {} s", limit.as_secs_f64());
+                    return Err(io::Error::new(io::ErrorKind::TimedOut, text));
+                }
+                Err(_) => {}
+            }
+        }
     }
 
     /// Reads the next line, its end not included; `None` at the end of the stream.
@@ -32,6 +58,7 @@ impl<R: AsyncRead + Unpin> Lines<R> {
             if buffer.is_empty() {
                 return Ok(None);
             }
+            self.heard = Instant::now();
             let (n_used, is_whole) = match buffer.iter().position(|&byte| byte == b'\n') {
                 Some(at) => (at + 1, true),
                 None => (buffer.len(), false),
@@ -50,7 +77,26 @@ impl<R: AsyncRead + Unpin> Lines<R> {
 
 #[cfg(test)]
 mod tests {
+    use tokio::io::AsyncWriteExt as _;
+
     use super::*;
+
+    #[tokio::test]
+    async fn a_line_may_take_long_but_not_pause() {
+        let (mut writer, reader) = tokio::io::duplex(64);
+        let mut lines = Lines::new(reader, 100);
+        let limit = Duration::from_millis(400);
+        let slow = async {
+            for byte in b"slowly\n" {
+                tokio::time::sleep(limit / 4).await;
+                writer.write_all(&[*byte]).await.unwrap();
+            }
+        };
+        let (line, ()) = tokio::join!(lines.next_within(limit), slow);
+        assert_eq!(line.unwrap().unwrap(), b"slowly");
+        let silent = lines.next_within(limit).await.unwrap_err();
+        assert_eq!(silent.kind(), io::ErrorKind::TimedOut);
+    }
 
     #[tokio::test]
     async fn lines_are_split_capped_and_dropped_when_torn() {

@@ -33,11 +33,8 @@ pub(super) fn write(
     let failed = |error| CommandError::config(format!("cannot write {}: {error}", path.display()));
     std::fs::write(&path, script).map_err(failed)?;
     let n = plural(plan.cells.len(), "run");
-    ui.note(&format!(
-        "{n} below {}; submit them with `sbatch {}`",
-        plan.dir.display(),
-        path.display()
-    ));
+    ui.note(&format!("{n} below {}; this submits them:", plan.dir.display()));
+    ui.data(&format!("sbatch {}", quoted(&path)?))?;
     if MAX_ARRAY < plan.cells.len() {
         ui.warn("Slurm takes arrays of 1,000 tasks unless its MaxArraySize says more");
     }

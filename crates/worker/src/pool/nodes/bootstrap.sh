@@ -13,7 +13,12 @@ state=have
 printf '\nkgen-node %s %s %s\n' $state "$(uname -s)" "$(uname -m)"
 files=$here
 if [ $state = need ]; then
-  read -r size && files=$(mktemp -d "$cache/nodes/new.XXXXXX") || exit 1
+  new=$cache/nodes/new.$(uname -n)
+  for left in "$new".*; do
+    owner=${left#"$new".}
+    [ -d "$left" ] && ! kill -0 "${owner%%.*}" 2>/dev/null && rm -rf "$left"
+  done
+  read -r size && files=$(mktemp -d "$new.$$.XXXXXX") || exit 1
   trap 'rm -rf "$files"' EXIT HUP INT TERM
   head -c "$size" | tar -xf - -C "$files" || exit 1
   trap - EXIT HUP INT TERM

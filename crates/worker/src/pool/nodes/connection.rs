@@ -17,7 +17,7 @@ use tokio::{
 
 use super::{
     bundle::Bundle,
-    protocol::{GREETING, GpuHalf, NodeJob, NodeMessage, NodeSetup},
+    protocol::{ALIVE_EVERY, GREETING, GpuHalf, NodeJob, NodeMessage, NodeSetup, SILENCE_LIMIT},
 };
 use crate::{
     Error,
@@ -31,9 +31,6 @@ use crate::{
     },
     protocol::Hello,
 };
-
-/// Silence after which a node is lost; it says every [`super::far::ALIVE_EVERY`] that it is there.
-const SILENCE_LIMIT: Duration = Duration::from_secs(15);
 
 /// Lines that may come before the greeting: what a login shell prints.
 const MAX_BANNER: usize = 1000;
@@ -87,7 +84,8 @@ pub(super) enum NodeError {
 #[derive(Debug)]
 pub(super) struct Connection {
     child: Child,
-    stdin: ChildStdin,
+    /// Lines for the node.
+    outbox: mpsc::Sender<Vec<u8>>,
     inbox: mpsc::Receiver<Received>,
     stderr: Drain,
     pub(super) hello: Hello,
@@ -130,22 +128,29 @@ impl Launcher {
         let mut stderr = Drain::new(stderr, STDERR_CAP);
         let mut lines = Lines::new(stdout, LINE_LIMIT);
         let deadline = Instant::now() + self.wait;
+        let start = async {
+            self.bring_up(&mut stdin, &mut lines).await?;
+            // It ends with the pipe, or with the connection.
+            let (outbox, letters) = mpsc::channel(1);
+            tokio::spawn(write(stdin, letters));
+            let (hello, host) = self.ready(&mut lines).await?;
+            Ok((outbox, hello, host))
+        };
         let ready = tokio::select! {
-            ready = timeout_at(deadline, self.greet(&mut stdin, &mut lines)) => ready,
+            ready = timeout_at(deadline, start) => ready,
             // A command that waits in a queue takes its job out of it when it is asked to end.
             _ = closing.wait_for(|closing| *closing) => Ok(Err("kgen ends".to_owned())),
         };
         let is_over = ready.is_err();
         let reason = match ready {
-            Ok(Ok((hello, host))) => {
+            Ok(Ok((outbox, hello, host))) => {
                 let (sender, inbox) = mpsc::channel(16);
-                // Ends with the pipe, or with the inbox.
                 tokio::spawn(read(lines, sender));
                 let notices = self.notices.clone();
                 let _scratch = scratch;
                 return Ok(Connection {
                     child,
-                    stdin,
+                    outbox,
                     inbox,
                     stderr,
                     hello,
@@ -157,7 +162,6 @@ impl Launcher {
             Ok(Err(reason)) => reason,
             Err(_) => format!("it was not ready after {} s", self.wait.as_secs_f64()),
         };
-        drop(stdin);
         drop(child.stop(GRACE).await);
         stderr.ended(GRACE).await;
         let said = stderr.text();
@@ -179,16 +183,18 @@ impl Launcher {
             path if 1 < path.components().count() => std::path::absolute(path),
             path => Ok(path.to_owned()),
         };
-        let spec = Spec::new(program.unwrap_or_default(), dir);
+        let mut spec = Spec::new(program.unwrap_or_default(), dir);
+        // srun takes its job out of the queue then.
+        spec.asked_to_end = true;
         spec.args(args).args(["sh"]).inherit(DEVICE_ENV).inherit(LAUNCH_ENV)
     }
 
-    /// Brings the other side up, from its shell to its worker.
-    async fn greet(
+    /// Brings the other side up, from its shell to kgen.
+    async fn bring_up(
         &self,
         stdin: &mut ChildStdin,
         lines: &mut Lines<ChildStdout>,
-    ) -> Result<(Hello, String), String> {
+    ) -> Result<(), String> {
         // A process that is gone says why on its standard error.
         drop(stdin.write_all(self.bundle.bootstrap().as_bytes()).await);
         let needs_bundle = self.greeting(lines).await?;
@@ -201,6 +207,11 @@ impl Launcher {
             stdin.flush().await.map_err(failed)?;
         }
         drop(stdin.write_all(&json_line(&self.setup)).await);
+        Ok(())
+    }
+
+    /// Waits until the node's worker is ready.
+    async fn ready(&self, lines: &mut Lines<ChildStdout>) -> Result<(Hello, String), String> {
         loop {
             match next_message(lines).await? {
                 NodeMessage::Ready { hello, host } => return Ok((*hello, host)),
@@ -215,7 +226,8 @@ impl Launcher {
     /// Waits for the shell's greeting; returns whether it needs the bundle.
     async fn greeting(&self, lines: &mut Lines<ChildStdout>) -> Result<bool, String> {
         for _ in 0..MAX_BANNER {
-            let line = next_line(lines).await?;
+            // A job may wait in a queue for hours.
+            let line = read_line(lines.next().await)?;
             let line = String::from_utf8_lossy(&line);
             let words: Vec<&str> = line.split_whitespace().collect();
             let [GREETING, state, system, machine] = words[..] else { continue };
@@ -237,28 +249,14 @@ impl Connection {
         job: &HalfJob<'_>,
         observer: Observer<'_>,
     ) -> Result<Half, NodeError> {
-        let lines = [json_line(&message(job)), job.program().to_owned()];
-        // A program may take minutes over a slow line; a node that is gone meanwhile closes the inbox.
-        let send = async {
-            for line in &lines {
-                self.stdin.write_all(line).await?;
+        // A node that is gone closes the inbox, whether it got the job or not.
+        for line in [json_line(&message(job)), job.program().to_owned()] {
+            if !line.is_empty() {
+                drop(self.outbox.send(line).await);
             }
-            self.stdin.flush().await
-        };
-        tokio::pin!(send);
-        let mut is_sent = false;
+        }
         loop {
-            let received = tokio::select! {
-                sent = &mut send, if !is_sent => {
-                    is_sent = true;
-                    // Why the pipe broke comes as the end of the inbox.
-                    if let Err(error) = sent {
-                        tracing::info!(%error, "a job could not be sent to a node");
-                    }
-                    continue;
-                }
-                received = self.inbox.recv() => received,
-            };
+            let received = self.inbox.recv().await;
             match received {
                 Some(Received::Finished { evaluation, program }) => {
                     return Ok(Half { evaluation: *evaluation, program });
@@ -305,8 +303,8 @@ impl Connection {
 
     /// Lets the node end by itself, and ends the launched process if it does not.
     pub(super) async fn end(self) {
-        let Self { child, stdin, .. } = self;
-        drop(stdin);
+        let Self { child, outbox, .. } = self;
+        drop(outbox);
         if timeout(OWN_END_LIMIT, child.wait()).await.is_err()
             && let Err(error) = child.stop(GRACE).await
         {
@@ -345,9 +343,7 @@ async fn read(mut lines: Lines<ChildStdout>, sender: mpsc::Sender<Received>) {
 
 /// Reads a message; `None` is that the node is alive.
 async fn next_received(lines: &mut Lines<ChildStdout>) -> Result<Option<Received>, String> {
-    let silent = |_| format!("nothing was heard of it for {} s", SILENCE_LIMIT.as_secs());
-    let message = timeout(SILENCE_LIMIT, next_message(lines)).await.map_err(silent)??;
-    Ok(match message {
+    Ok(match next_message(lines).await? {
         NodeMessage::Alive => None,
         NodeMessage::Finished { evaluation, program } => {
             let program = if program { Some(next_line(lines).await?) } else { None };
@@ -366,9 +362,28 @@ async fn next_message(lines: &mut Lines<ChildStdout>) -> Result<NodeMessage, Str
 }
 
 async fn next_line(lines: &mut Lines<ChildStdout>) -> Result<Vec<u8>, String> {
-    match lines.next().await {
+    read_line(lines.next_within(SILENCE_LIMIT).await)
+}
+
+fn read_line(line: io::Result<Option<Vec<u8>>>) -> Result<Vec<u8>, String> {
+    match line {
         Ok(Some(line)) => Ok(line),
         Ok(None) => Err("its connection closed".to_owned()),
         Err(error) => Err(format!("its connection broke: {error}")),
+    }
+}
+
+/// Writes lines, and empty ones where there are none, so that a node whose launcher died ends itself: not every
+/// command closes the node's input then.
+async fn write(mut stdin: ChildStdin, mut letters: mpsc::Receiver<Vec<u8>>) {
+    loop {
+        let line = match timeout(ALIVE_EVERY, letters.recv()).await {
+            Ok(Some(line)) => line,
+            Ok(None) => return,
+            Err(_) => vec![b'\n'],
+        };
+        if stdin.write_all(&line).await.is_err() || stdin.flush().await.is_err() {
+            return;
+        }
     }
 }

@@ -11,6 +11,7 @@ use kgen_compile::Toolchain;
 use kgen_process::Scratch;
 use kgen_record::Target;
 use kgen_settings::DeviceChoice;
+use nix::{sys::prctl, unistd::setsid};
 use tokio::{
     io::AsyncWriteExt as _,
     signal::unix::{SignalKind, signal},
@@ -18,7 +19,7 @@ use tokio::{
     time::MissedTickBehavior,
 };
 
-use super::protocol::{NodeJob, NodeMessage, NodeSetup};
+use super::protocol::{ALIVE_EVERY, NodeJob, NodeMessage, NodeSetup, SILENCE_LIMIT};
 use crate::{
     Error,
     pool::{
@@ -34,9 +35,6 @@ use crate::{
     protocol::Role,
 };
 
-/// Time between two messages that the node is there.
-pub(super) const ALIVE_EVERY: Duration = Duration::from_secs(2);
-
 /// The lines of the kgen that launched this node.
 type Input = Lines<tokio::io::Stdin>;
 
@@ -49,6 +47,10 @@ struct Outgoing(NodeMessage, Option<Vec<u8>>);
 /// `place` unless another node was the first.
 #[must_use]
 pub fn main(cache: &Path, files: &Path, place: &Path) -> ExitCode {
+    // The end of its input ends it, in good order: not the signals that a command on this machine gets, whose
+    // process it may be.
+    _ = setsid();
+    _ = prctl::set_pdeathsig(None);
     let bundle = settle(files, place);
     let runtime =
         tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
@@ -108,7 +110,7 @@ async fn serve(
     input: &mut Input,
     out: &UnboundedSender<Outgoing>,
 ) -> Option<()> {
-    let line: Vec<u8> = input.next().await.ok()??;
+    let line = next_line(input).await?;
     // Whoever no longer listens needs no message.
     let say = |message| drop(out.send(Outgoing(message, None)));
     let setup: NodeSetup = match serde_json::from_slice(&line) {
@@ -136,7 +138,7 @@ async fn serve(
     let pythons = Pythons::new(&config);
     let ready = tokio::select! {
         ready = half::ready(&slots) => ready,
-        _ = input.next() => return end(&slots).await,
+        _ = next_line(input) => return end(&slots).await,
     };
     match ready {
         Ok(hello) => say(NodeMessage::Ready { hello: Box::new(hello), host: host() }),
@@ -145,7 +147,7 @@ async fn serve(
             return end(&slots).await;
         }
     }
-    while let Ok(Some(line)) = input.next().await {
+    while let Some(line) = next_line(input).await {
         let job: NodeJob<'_> = match serde_json::from_slice(&line) {
             Ok(job) => job,
             Err(error) => {
@@ -155,12 +157,12 @@ async fn serve(
             }
         };
         let program = match job.gpu {
-            Some(_) => match input.next().await {
-                Ok(Some(mut program)) => {
+            Some(_) => match next_line(input).await {
+                Some(mut program) => {
                     program.push(b'\n');
                     program
                 }
-                Ok(None) | Err(_) => break,
+                None => break,
             },
             None => Vec::new(),
         };
@@ -169,7 +171,7 @@ async fn serve(
         let done = tokio::select! {
             done = half_job.run(&slots, &pythons, &observer) => done,
             // One job at a time: this is the end of the input.
-            _ = input.next() => break,
+            _ = next_line(input) => break,
         };
         match done {
             Ok(Half { evaluation, program }) => {
@@ -189,6 +191,16 @@ fn half_job<'a>(job: &'a NodeJob<'_>, program: &'a [u8]) -> HalfJob<'a> {
         None => HalfJob::Cpu { request },
         Some(gpu) => {
             HalfJob::Gpu { request, evaluation: &gpu.evaluation, program, usage: gpu.usage }
+        }
+    }
+}
+
+/// Reads the next line that says something; `None` once the other side is gone.
+async fn next_line(input: &mut Input) -> Option<Vec<u8>> {
+    loop {
+        let line = input.next_within(SILENCE_LIMIT).await.ok()??;
+        if !line.is_empty() {
+            return Some(line);
         }
     }
 }

@@ -4,7 +4,7 @@
 //! [`NodeMessage::Ready`] or [`NodeMessage::Refused`]. From then on kgen sends one [`NodeJob`] at a time.
 //! A compiled program follows its job, or [`NodeMessage::Finished`], as a line of its own.
 
-use std::{borrow::Cow, path::PathBuf};
+use std::{borrow::Cow, path::PathBuf, time::Duration};
 
 use kgen_compile::Toolchain;
 use kgen_process::Access;
@@ -16,6 +16,13 @@ use crate::{
     pool::Notice,
     protocol::{Hello, Role},
 };
+
+/// Time between two signs of life, which either side gives when it has nothing to say: kgen an empty line, a
+/// node [`NodeMessage::Alive`].
+pub(super) const ALIVE_EVERY: Duration = Duration::from_secs(2);
+
+/// Silence after which the other side is gone.
+pub(super) const SILENCE_LIMIT: Duration = Duration::from_secs(15);
 
 /// First word of the line with which the shell of a node answers, before anything of kgen runs there.
 pub(super) const GREETING: &str = "kgen-node";
