@@ -119,6 +119,7 @@ async fn it_gets_from_every_kind_of_mistake_to_a_kernel_that_is_right() {
     })
     .await;
     let command = ["generate", "--ops", "relu", "--max-attempts", "8", "--run-id", "r"];
+    let command = [&command[..], &["--dtypes", "f32"]].concat();
     let output = kgen(folder, &server, &command).await;
     let stderr = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(0), "{stderr}");

@@ -43,6 +43,8 @@ command = ["{}", "{{model}}"]
 provider = "script"
 [run]
 max_attempts = 2
+[suite]
+dtypes = ["f32"]
 [search]
 samples = 2
 [matrix]
