@@ -135,8 +135,9 @@ fn a_service_judges_as_the_command_does_and_keeps_its_results() {
     let mut server = server;
     server.signal(Signal::SIGTERM);
     assert!(server.child.wait().unwrap().success());
-    let (_server, address) = serve(folder.path(), &[]);
-    assert_eq!(evaluate(&address, RELU, &json!({})), right);
+    // The server's types are those of requests that name none: this is the same job.
+    let (_server, address) = serve(folder.path(), &["--dtypes", "f32"]);
+    assert_eq!(evaluate(&address, RELU, &json!({ "dtypes": null })), right);
 }
 
 #[test]

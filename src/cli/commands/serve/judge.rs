@@ -170,7 +170,8 @@ impl Judge for PoolJudge {
                 return Err(ApiError::new(ErrorKind::InvalidRequest, text).field("op"));
             }
         };
-        let mut dtypes: Vec<DType> = request.dtypes.clone().unwrap_or_default();
+        let asked = request.dtypes.as_ref().unwrap_or(&self.settings.suite.dtypes);
+        let mut dtypes: Vec<DType> = asked.clone();
         dtypes.sort_unstable_by_key(|dtype| dtype.name());
         dtypes.dedup();
         let suite = request.suite.clone().unwrap_or_else(|| self.settings.suite.suite.clone());
