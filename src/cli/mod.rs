@@ -132,13 +132,16 @@ pub fn main() -> ExitCode {
             return refuse(error).into();
         }
     };
+    // It hears signals itself: its worker is to end before it does.
+    if let Command::Node(args) = &cli.command {
+        return commands::node::run(args);
+    }
     let ui = Ui::new(cli.global.verbosity(), cli.global.wide, draft);
     diagnostics::start(&ui, cli.global.verbose);
     signals::end_on_signal(&ui);
     let context = Context { ui, config: cli.global.config };
     let ended = match cli.command {
         Command::Worker(args) => return commands::worker::run(&args),
-        Command::Node(args) => return commands::node::run(&args),
         command => dispatch(&context, command),
     };
     output::end(&context.ui, ended).into()

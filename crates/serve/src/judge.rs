@@ -67,6 +67,8 @@ pub struct Failure {
 pub enum FailureKind {
     /// A worker or its toolchain.
     Worker,
+    /// Several workers on other machines were lost over the job, one after the other.
+    Lost,
     /// The GPU or its driver.
     Device,
     /// The job did not end by its deadline.
@@ -93,6 +95,7 @@ impl FailureKind {
     pub const fn name(self) -> &'static str {
         match self {
             Self::Worker => "worker",
+            Self::Lost => "lost",
             Self::Device => "device",
             Self::Deadline => "deadline",
             Self::ServerDied => "server_died",

@@ -172,6 +172,9 @@ impl Service {
 
 fn may_be_tried_again(failure: &Failure, job: &Claimed) -> bool {
     failure.kind.is_retryable()
-        && !matches!(failure.kind, FailureKind::Deadline | FailureKind::ServerDied)
+        && !matches!(
+            failure.kind,
+            FailureKind::Deadline | FailureKind::Lost | FailureKind::ServerDied
+        )
         && job.tries < MAX_TRIES
 }

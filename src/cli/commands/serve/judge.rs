@@ -277,13 +277,13 @@ fn invalid_problem(error: impl std::fmt::Display) -> ApiError {
 const fn kind_of(error: &kgen_worker::Error) -> FailureKind {
     match error {
         kgen_worker::Error::Op { .. } => FailureKind::Op,
+        kgen_worker::Error::Lost { .. } => FailureKind::Lost,
         kgen_worker::Error::Quarantined { .. }
         | kgen_worker::Error::NoGpu
         | kgen_worker::Error::NoNode { .. } => FailureKind::Device,
         kgen_worker::Error::Start { .. }
         | kgen_worker::Error::Version { .. }
         | kgen_worker::Error::Judge { .. }
-        | kgen_worker::Error::Lost { .. }
         | kgen_worker::Error::ShutDown
         | kgen_worker::Error::Scratch(_) => FailureKind::Worker,
     }

@@ -1,7 +1,7 @@
 //! The other end: a node that runs one worker for the kgen that launched it.
 
 use std::{
-    fs,
+    fs, io,
     path::{Path, PathBuf},
     process::ExitCode,
     time::Duration,
@@ -11,10 +11,10 @@ use kgen_compile::Toolchain;
 use kgen_process::Scratch;
 use kgen_record::Target;
 use kgen_settings::DeviceChoice;
-use nix::{sys::prctl, unistd::setsid};
+use nix::sys::prctl;
 use tokio::{
     io::AsyncWriteExt as _,
-    signal::unix::{SignalKind, signal},
+    signal::unix::{Signal, SignalKind, signal},
     sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel},
     time::MissedTickBehavior,
 };
@@ -35,8 +35,37 @@ use crate::{
     protocol::Role,
 };
 
-/// The lines of the kgen that launched this node.
-type Input = Lines<tokio::io::Stdin>;
+/// The lines of the kgen that launched this node, until they end or a signal comes: of a job that is preempted
+/// or ends, of a connection that is hung up.
+struct Input {
+    lines: Lines<tokio::io::Stdin>,
+    signals: [Signal; 3],
+}
+
+impl Input {
+    fn new() -> io::Result<Self> {
+        let kinds = [SignalKind::terminate(), SignalKind::hangup(), SignalKind::interrupt()];
+        let [terminate, hangup, interrupt] = kinds.map(signal);
+        let lines = Lines::new(tokio::io::stdin(), LINE_LIMIT);
+        Ok(Self { lines, signals: [terminate?, hangup?, interrupt?] })
+    }
+
+    /// Reads the next line that says something; `None` once there is none.
+    async fn next_line(&mut self) -> Option<Vec<u8>> {
+        let [terminate, hangup, interrupt] = &mut self.signals;
+        loop {
+            let line = tokio::select! {
+                line = self.lines.next_within(SILENCE_LIMIT) => line.ok()??,
+                _ = terminate.recv() => return None,
+                _ = hangup.recv() => return None,
+                _ = interrupt.recv() => return None,
+            };
+            if !line.is_empty() {
+                return Some(line);
+            }
+        }
+    }
+}
 
 /// A message with the line that may follow it.
 struct Outgoing(NodeMessage, Option<Vec<u8>>);
@@ -47,9 +76,7 @@ struct Outgoing(NodeMessage, Option<Vec<u8>>);
 /// `place` unless another node was the first.
 #[must_use]
 pub fn main(cache: &Path, files: &Path, place: &Path) -> ExitCode {
-    // The end of its input ends it, in good order: not the signals that a command on this machine gets, whose
-    // process it may be.
-    _ = setsid();
+    // The end of its input ends it, in good order, also where it is the very process that kgen started.
     _ = prctl::set_pdeathsig(None);
     let bundle = settle(files, place);
     let runtime =
@@ -64,15 +91,15 @@ pub fn main(cache: &Path, files: &Path, place: &Path) -> ExitCode {
     let (out, messages) = unbounded_channel();
     let writer = runtime.spawn(write(messages));
     let ended = runtime.block_on(async {
-        let mut input = Lines::new(tokio::io::stdin(), LINE_LIMIT);
-        tokio::select! {
-            ended = serve(cache, bundle, &mut input, &out) => ended,
-            () = asked_to_end() => None,
-        }
+        let mut input = Input::new()?;
+        serve(cache, bundle, &mut input, &out).await;
+        io::Result::Ok(())
     });
-    // Its processes die with the folder and the slots that hold them; a read of standard input cannot be
-    // cancelled, so nothing waits for it.
-    drop((ended, out));
+    if let Err(error) = ended {
+        tracing::error!(%error, "signals cannot be heard");
+    }
+    // A read of standard input cannot be cancelled, so nothing waits for it.
+    drop(out);
     drop(runtime.block_on(async { tokio::time::timeout(Duration::from_secs(1), writer).await }));
     runtime.shutdown_background();
     ExitCode::SUCCESS
@@ -90,19 +117,6 @@ fn settle<'a>(files: &'a Path, place: &'a Path) -> &'a Path {
     place
 }
 
-/// Waits for a signal: a job that is preempted or ends, a connection that is hung up.
-async fn asked_to_end() {
-    let kinds = [SignalKind::terminate(), SignalKind::hangup(), SignalKind::interrupt()];
-    let [Ok(mut terminate), Ok(mut hangup), Ok(mut interrupt)] = kinds.map(signal) else {
-        return std::future::pending().await;
-    };
-    tokio::select! {
-        _ = terminate.recv() => {}
-        _ = hangup.recv() => {}
-        _ = interrupt.recv() => {}
-    }
-}
-
 /// Starts the worker and has it do job after job; `None` once the other side wants no more.
 async fn serve(
     cache: &Path,
@@ -110,7 +124,7 @@ async fn serve(
     input: &mut Input,
     out: &UnboundedSender<Outgoing>,
 ) -> Option<()> {
-    let line = next_line(input).await?;
+    let line = input.next_line().await?;
     // Whoever no longer listens needs no message.
     let say = |message| drop(out.send(Outgoing(message, None)));
     let setup: NodeSetup = match serde_json::from_slice(&line) {
@@ -138,7 +152,7 @@ async fn serve(
     let pythons = Pythons::new(&config);
     let ready = tokio::select! {
         ready = half::ready(&slots) => ready,
-        _ = next_line(input) => return end(&slots).await,
+        _ = input.next_line() => return end(&slots).await,
     };
     match ready {
         Ok(hello) => say(NodeMessage::Ready { hello: Box::new(hello), host: host() }),
@@ -147,7 +161,7 @@ async fn serve(
             return end(&slots).await;
         }
     }
-    while let Some(line) = next_line(input).await {
+    while let Some(line) = input.next_line().await {
         let job: NodeJob<'_> = match serde_json::from_slice(&line) {
             Ok(job) => job,
             Err(error) => {
@@ -157,7 +171,7 @@ async fn serve(
             }
         };
         let program = match job.gpu {
-            Some(_) => match next_line(input).await {
+            Some(_) => match input.next_line().await {
                 Some(mut program) => {
                     program.push(b'\n');
                     program
@@ -171,7 +185,7 @@ async fn serve(
         let done = tokio::select! {
             done = half_job.run(&slots, &pythons, &observer) => done,
             // One job at a time: this is the end of the input.
-            _ = next_line(input) => break,
+            _ = input.next_line() => break,
         };
         match done {
             Ok(Half { evaluation, program }) => {
@@ -191,16 +205,6 @@ fn half_job<'a>(job: &'a NodeJob<'_>, program: &'a [u8]) -> HalfJob<'a> {
         None => HalfJob::Cpu { request },
         Some(gpu) => {
             HalfJob::Gpu { request, evaluation: &gpu.evaluation, program, usage: gpu.usage }
-        }
-    }
-}
-
-/// Reads the next line that says something; `None` once the other side is gone.
-async fn next_line(input: &mut Input) -> Option<Vec<u8>> {
-    loop {
-        let line = input.next_within(SILENCE_LIMIT).await.ok()??;
-        if !line.is_empty() {
-            return Some(line);
         }
     }
 }
