@@ -13,7 +13,7 @@ use kgen_record::{
 };
 use kgen_selftest::judge::{End, Item, Kind, Report, Requests, conclude, items, request};
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     sync::{
         Mutex,
         atomic::{AtomicUsize, Ordering},
@@ -68,14 +68,21 @@ pub(super) fn judge_items(items: &[Item]) -> Report {
     report.into_inner().unwrap()
 }
 
-/// Returns one item per mechanism, kind and family, ops and element types in turn.
+/// Returns items with every mechanism and every family of each kind, ops and element types in turn; `kgen selftest
+/// --judge` has all.
 fn one_of_each(items: Vec<Item>) -> Vec<Item> {
     let mut groups: BTreeMap<(Kind, String, String), Vec<Item>> = BTreeMap::new();
     for item in items {
         let key = (item.kind, item.family.clone(), item.mechanism.clone());
         groups.entry(key).or_default().push(item);
     }
-    let turns = groups.into_values().enumerate();
+    // Pairs of the two are hundreds, which take minutes.
+    let mut seen = BTreeSet::new();
+    let groups = groups.into_iter().filter(|((kind, family, mechanism), _)| {
+        let parts = [("family", family), ("mechanism", mechanism)];
+        parts.map(|(part, name)| seen.insert((*kind, part, name.clone()))).contains(&true)
+    });
+    let turns = groups.map(|(_, group)| group).enumerate();
     turns.map(|(turn, mut group)| group.swap_remove(turn % group.len())).collect()
 }
 
@@ -89,7 +96,6 @@ fn controls_fail_and_variants_pass() {
         .collect();
     assert!(surprises.is_empty(), "{surprises:#?}");
     let total = report.total();
-    // Each of them is a distinct pair of mechanism and family.
     assert!(total.n_controls >= 60 && total.n_variants >= 30, "{total:?}");
     // The cheats that a fixed tolerance lets through are among them.
     assert!(total.kernelbench.1 > 10 && total.backendbench.1 > 10, "{total:?}");
