@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use kgen_record::{CaseTiming, Evaluation, Level, Speedup};
+use kgen_record::{CaseTiming, Evaluation, Level, Speedup, Target};
 use kgen_store::{AttemptRecord, Confirmation, RunInfo};
 
 use super::Export;
@@ -23,25 +23,22 @@ pub struct Evidence<'a> {
 impl Evidence<'_> {
     /// Returns the compute capability that the kernel was judged for, for example `9.0`.
     pub(super) fn capability(&self) -> String {
-        let target = self.evaluation.map_or(&self.run.device.target, |e| &e.target);
+        let target = self.target();
         format!("{}.{}", target.cc_major, target.cc_minor)
     }
 
     /// Returns the GPU that it ran on; `None` where that was the emulator alone.
     fn gpu(&self) -> Option<&str> {
-        let target = self.evaluation.map_or(&self.run.device.target, |e| &e.target);
-        matches!(self.record.level, Level::Cuda | Level::EmuCuda).then_some(&*target.name)
+        let is_gpu = matches!(self.record.level, Level::Cuda | Level::EmuCuda);
+        is_gpu.then_some(&*self.target().name)
+    }
+
+    fn target(&self) -> &Target {
+        self.evaluation.map_or(&self.run.device.target, |evaluation| &evaluation.target)
     }
 
     fn timings(&self) -> &[CaseTiming] {
         self.evaluation.map_or(&[], |evaluation| &evaluation.timings)
-    }
-
-    /// Returns the largest error over its bound, over all cases.
-    fn worst_ratio(&self) -> Option<f64> {
-        let cases = self.evaluation.into_iter().flat_map(|evaluation| &evaluation.cases);
-        let ratios = cases.filter_map(|case| case.worst_ratio.map(|ratio| ratio.0));
-        ratios.reduce(f64::max)
     }
 }
 
@@ -104,7 +101,7 @@ fn facts(export: &Export<'_>, evidence: &Evidence<'_>) -> String {
     if let Some(confirmation) = evidence.confirmation {
         rows.push(("passed again with fresh seeds", format!("{} times", confirmation.seeds.len())));
     }
-    if let Some(ratio) = evidence.worst_ratio() {
+    if let Some(ratio) = evidence.evaluation.and_then(Evaluation::worst_ratio) {
         rows.push(("largest error", format!("{} of its bound", significant(ratio))));
     }
     rows.push(("precision", export.precision.name().to_owned()));

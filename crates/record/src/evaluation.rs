@@ -91,6 +91,13 @@ impl Evaluation {
         self.cases.iter().filter(|case| case.outcome.is_too_large()).count()
     }
 
+    /// Returns the largest error over its bound, over all cases that were compared; it may be NaN or infinite.
+    #[must_use]
+    pub fn worst_ratio(&self) -> Option<f64> {
+        let ratios = self.cases.iter().filter_map(|case| case.worst_ratio.map(|ratio| ratio.0));
+        ratios.max_by(f64::total_cmp)
+    }
+
     /// Returns why nothing could be judged, in the words of the first skipped case or finding; `None` where
     /// something was.
     #[must_use]

@@ -127,7 +127,8 @@ impl JobResult {
         result.compiled = Some(compiled);
         result.verdict = Some(evaluation.verdict);
         result.correct = (level != JobLevel::Compile).then_some(evaluation.verdict.is_pass());
-        result.worst_error_over_bound = worst_ratio(evaluation);
+        // NaN and infinity are no JSON; a wrong special value is in `error`.
+        result.worst_error_over_bound = evaluation.worst_ratio().filter(|ratio| ratio.is_finite());
         result.feedback.clone_from(&judged.feedback);
         result.flags = evaluation.flags();
         result.error = (!evaluation.verdict.is_pass())
@@ -202,12 +203,6 @@ fn timing(evaluation: &Evaluation, elapsed: Elapsed) -> BTreeMap<String, f64> {
     times.insert("queue".to_owned(), elapsed.queue_s);
     times.insert("total".to_owned(), elapsed.total_s);
     times
-}
-
-fn worst_ratio(evaluation: &Evaluation) -> Option<f64> {
-    let ratios = evaluation.cases.iter().filter_map(|case| case.worst_ratio.map(|ratio| ratio.0));
-    // NaN and infinity are no JSON; a wrong special value is in `error`.
-    ratios.max_by(f64::total_cmp).filter(|ratio| ratio.is_finite())
 }
 
 /// Returns the first thing that was found, in words: the compiler's message before that of its stage.
