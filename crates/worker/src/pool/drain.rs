@@ -1,12 +1,14 @@
 //! A child's standard error, read all the time.
 
 use std::{
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex},
     time::Duration,
 };
 
 use kgen_process::Tail;
 use tokio::{io::AsyncReadExt as _, process::ChildStderr, task::JoinHandle, time::timeout};
+
+use super::lock;
 
 /// Reads a child's standard error, so that it never blocks on it, and keeps the end.
 #[derive(Debug)]
@@ -37,6 +39,16 @@ impl Drain {
         lock(&self.tail).text().trim().to_owned()
     }
 
+    /// Returns the last line, as the end of a sentence; empty where there is none.
+    pub(super) fn last_line(&self) -> String {
+        let text = self.text();
+        let last = text.lines().map(str::trim).rfind(|line| !line.is_empty());
+        last.map_or(String::new(), |line| {
+            let line: String = line.chars().take(300).collect();
+            format!("; it said: {line}")
+        })
+    }
+
     /// Waits until the pipe is closed, for at most `limit`.
     pub(super) async fn ended(&mut self, limit: Duration) {
         drop(timeout(limit, &mut self.task).await);
@@ -48,8 +60,4 @@ impl Drop for Drain {
         // A process that left the child's group may hold the pipe for ever.
         self.task.abort();
     }
-}
-
-fn lock(tail: &Mutex<Tail>) -> MutexGuard<'_, Tail> {
-    tail.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -80,13 +80,16 @@ pub(super) async fn start(config: &PoolConfig) -> Result<Option<(Slots, Vec<Gpu>
 }
 
 /// Returns the target that requests are made for; `None` without a GPU whose facts are known.
-pub(super) fn target(gpus: &[Gpu]) -> Option<Target> {
+///
+/// `is_alone`: whether it can be no other GPU than the first.
+pub(super) fn target(gpus: &[Gpu], is_alone: bool) -> Option<Target> {
     let first = gpus.first()?.target.clone()?;
-    let uuid = first.uuid.filter(|_| gpus.len() == 1);
+    let uuid = first.uuid.filter(|_| is_alone);
     Some(Target { uuid, ..first })
 }
 
-fn indices(choice: DeviceChoice) -> Result<Vec<u32>, Error> {
+/// Returns the indices of the GPUs asked for among those that a worker sees.
+pub(super) fn indices(choice: DeviceChoice) -> Result<Vec<u32>, Error> {
     match choice {
         DeviceChoice::Emu => Ok(Vec::new()),
         DeviceChoice::Auto => Ok(vec![0]),

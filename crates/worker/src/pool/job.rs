@@ -25,10 +25,11 @@ use crate::{
 #[derive(Clone, Copy)]
 pub(super) enum HalfJob<'a> {
     /// The half that needs no GPU.
-    Cpu { request: &'a EvalRequest },
+    Cpu { request: &'a EvalRequest, needs: PythonNeeds },
     /// The half on a GPU.
     Gpu {
         request: &'a EvalRequest,
+        needs: PythonNeeds,
         /// The evaluation of the first half.
         evaluation: &'a Evaluation,
         /// The compiled program as one line.
@@ -59,7 +60,7 @@ impl HalfJob<'_> {
 
     pub(super) const fn request(&self) -> &EvalRequest {
         match self {
-            Self::Cpu { request } | Self::Gpu { request, .. } => request,
+            Self::Cpu { request, .. } | Self::Gpu { request, .. } => request,
         }
     }
 
@@ -73,7 +74,9 @@ impl HalfJob<'_> {
     fn message<'a>(&'a self, side: &'a Side, python_pid: Option<u32>) -> Job<'a> {
         let side = Box::new(Cow::Borrowed(side));
         match *self {
-            Self::Cpu { request } => Job::Cpu { request: Box::new(Cow::Borrowed(request)), side },
+            Self::Cpu { request, .. } => {
+                Job::Cpu { request: Box::new(Cow::Borrowed(request)), side }
+            }
             Self::Gpu { request, evaluation, usage, .. } => Job::Gpu {
                 request: Box::new(Cow::Borrowed(request)),
                 evaluation: Box::new(Cow::Borrowed(evaluation)),
@@ -86,7 +89,7 @@ impl HalfJob<'_> {
 
     fn ledger<'a>(&'a self, hello: &Hello, observer: Observer<'a>) -> Ledger<'a> {
         match self {
-            Self::Cpu { request } => Ledger::cpu(request, hello.nvrtc.clone(), observer),
+            Self::Cpu { request, .. } => Ledger::cpu(request, hello.nvrtc.clone(), observer),
             Self::Gpu { request, evaluation, .. } => {
                 let target = hello.target.clone().unwrap_or_else(|| evaluation.target.clone());
                 let evaluation = Evaluation { target, ..Evaluation::clone(evaluation) };
@@ -95,11 +98,10 @@ impl HalfJob<'_> {
         }
     }
 
-    fn needs_python(&self) -> bool {
-        let needs = PythonNeeds::of(self.request());
+    const fn needs_python(&self) -> bool {
         match self {
-            Self::Cpu { .. } => needs.on_cpu,
-            Self::Gpu { .. } => needs.on_gpu,
+            Self::Cpu { needs, .. } => needs.on_cpu,
+            Self::Gpu { needs, .. } => needs.on_gpu,
         }
     }
 
@@ -111,6 +113,7 @@ impl HalfJob<'_> {
 }
 
 /// Whether a request needs the Python process.
+#[derive(Clone, Copy)]
 pub(super) struct PythonNeeds {
     /// For the reference of its op, without a GPU.
     pub(super) on_cpu: bool,

@@ -425,7 +425,8 @@ fn read_hello(line: &[u8], role: Role) -> Result<Hello, Error> {
     }
 }
 
-fn excerpt(line: &[u8]) -> String {
+/// Returns the beginning of a line that is not understood.
+pub(super) fn excerpt(line: &[u8]) -> String {
     const MAX_CHARS: usize = 200;
     let text = String::from_utf8_lossy(&line[..line.len().min(4 * MAX_CHARS)]);
     format!("{:?}", text.chars().take(MAX_CHARS).collect::<String>())

@@ -19,7 +19,7 @@ mod python;
 mod slots;
 
 use std::{
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::{Duration, Instant},
 };
 
@@ -96,11 +96,15 @@ impl Pool {
         let (gpu, gpus) = started.map_or((None, Vec::new()), |(gpu, gpus)| (Some(gpu), gpus));
         let n_cpu = cpu.len();
         let n_gpu = gpu.as_ref().map_or(0, Places::len);
+        let is_alone = match &gpu {
+            Some(Places::Elsewhere(nodes)) => nodes.len() == 1,
+            Some(Places::Here(_)) | None => gpus.len() == 1,
+        };
         let count = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
         let split =
             Split { cpu_workers: count(n_cpu), gpu_workers: count(n_gpu), ..Split::default() };
         Ok(Self {
-            target: target(gpu.as_ref(), &gpus).unwrap_or_else(|| config.emu_target.clone()),
+            target: gpus::target(&gpus, is_alone).unwrap_or_else(|| config.emu_target.clone()),
             pythons: Arc::new(Pythons::new(&config)),
             warm_ups: Mutex::default(),
             programs: Semaphore::new(n_cpu + n_gpu),
@@ -225,7 +229,7 @@ impl Pool {
     /// caller's to fill in.
     #[must_use]
     pub fn split(&self) -> Split {
-        *self.split.lock().unwrap_or_else(PoisonError::into_inner)
+        *lock(&self.split)
     }
 
     async fn run_timed(
@@ -243,7 +247,7 @@ impl Pool {
             }
         }
         let wall = began.elapsed().as_secs_f64();
-        let mut split = self.split.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut split = lock(&self.split);
         split.add(&evaluation, wall);
         Ok(evaluation)
     }
@@ -262,19 +266,20 @@ impl Pool {
             Some(_) => Some(self.programs.acquire().await.map_err(|_| Error::ShutDown)?),
             None => None,
         };
+        let needs = PythonNeeds::of(request);
         if let Some(Places::Here(slots)) = gpu
-            && PythonNeeds::of(request).on_gpu
+            && needs.on_gpu
         {
             // PyTorch takes seconds to import: that overlaps the work without a GPU.
             self.warm_up(slots);
         }
-        let first = HalfJob::Cpu { request };
+        let first = HalfJob::Cpu { request, needs };
         match (gpu, self.cpu.run(&first, &self.pythons, observer).await?) {
             (Some(gpu), Half { evaluation, program: Some(mut program) }) => {
                 program.push(b'\n');
                 let run = async |usage| {
                     let (evaluation, program) = (&evaluation, &program[..]);
-                    let second = HalfJob::Gpu { request, evaluation, program, usage };
+                    let second = HalfJob::Gpu { request, needs, evaluation, program, usage };
                     Ok(gpu.run(&second, &self.pythons, observer).await?.evaluation)
                 };
                 let alone = !self.shares_gpus || request.timing.is_some();
@@ -295,7 +300,7 @@ impl Pool {
     /// Starts the Python process of every gpu worker, once; an error comes back in the job that
     /// needs the process.
     fn warm_up(&self, gpu: &Arc<Slots>) {
-        let mut warm_ups = self.warm_ups.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut warm_ups = lock(&self.warm_ups);
         if warm_ups.is_some() {
             return;
         }
@@ -316,7 +321,7 @@ impl Pool {
         let mut n_active = self.n_active.subscribe();
         let idle = n_active.wait_for(|n_active| *n_active == 0);
         drop(tokio::time::timeout(SHUTDOWN_LIMIT, idle).await);
-        let warm_ups = self.warm_ups.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let warm_ups = lock(&self.warm_ups).take();
         if let Some(mut warm_ups) = warm_ups {
             drop(tokio::time::timeout(SHUTDOWN_LIMIT, warm_ups.shutdown()).await);
         }
@@ -394,14 +399,6 @@ async fn start_gpu(config: &PoolConfig) -> Result<Option<(Places, Vec<Gpu>)>, Er
     }
 }
 
-/// Returns the target that requests are made for; `None` without a GPU whose facts are known.
-fn target(places: Option<&Places>, gpus: &[Gpu]) -> Option<Target> {
-    match places? {
-        Places::Here(_) => gpus::target(gpus),
-        Places::Elsewhere(nodes) => nodes::target(nodes),
-    }
-}
-
 /// Counts an evaluation as long as it lives.
 struct Active<'a>(&'a watch::Sender<usize>);
 
@@ -416,4 +413,9 @@ impl Drop for Active<'_> {
     fn drop(&mut self) {
         self.0.send_modify(|count| *count -= 1);
     }
+}
+
+/// Locks what no panic leaves half done.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

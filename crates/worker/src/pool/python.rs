@@ -189,7 +189,7 @@ impl Python {
                 let why = match process.child.status() {
                     Some(_) => process.how_it_ended(),
                     None => {
-                        format!("it did not answer{}", last_stderr_line(&process.stderr.text()))
+                        format!("it did not answer{}", process.stderr.last_line())
                     }
                 };
                 process.kill().await;
@@ -333,12 +333,12 @@ impl Process {
                 let ended = timeout(OWN_END_LIMIT, child.wait()).await;
                 stderr.ended(OWN_END_LIMIT).await;
                 let how = ended.map_or("closed its pipe".to_owned(), |status| status.to_string());
-                let said = last_stderr_line(&stderr.text());
+                let said = stderr.last_line();
                 return Err(Failure::Died(format!("{at} {how} before it was ready{said}")));
             }
             Ok(Err(error)) => return Err(failed(&error)),
             Err(_) => {
-                let said = last_stderr_line(&stderr.text());
+                let said = stderr.last_line();
                 let seconds = limit.as_secs_f64();
                 return Err(Failure::Died(format!("{at} was not ready after {seconds} s{said}")));
             }
@@ -354,7 +354,7 @@ impl Process {
 
     fn how_it_ended(&self) -> String {
         let status = self.child.status().map_or("ended".to_owned(), |status| status.to_string());
-        format!("it {status}{}", last_stderr_line(&self.stderr.text()))
+        format!("it {status}{}", self.stderr.last_line())
     }
 
     async fn kill(&mut self) {
@@ -396,15 +396,6 @@ fn greeted(line: &[u8], uuid: Option<&str>) -> Result<PythonFacts, String> {
         (None, Some(Refusal { message, .. })) => Err(message),
         (None, None) => Err(format!("instead of a greeting it said {shown:?}")),
     }
-}
-
-/// Returns the last line that a process wrote, as the end of a sentence.
-fn last_stderr_line(stderr: &str) -> String {
-    let last = stderr.lines().map(str::trim).rfind(|line| !line.is_empty());
-    last.map_or(String::new(), |line| {
-        let line: String = line.chars().take(300).collect();
-        format!("; it said: {line}")
-    })
 }
 
 fn pipes(child: &mut Child) -> io::Result<(ChildStdout, ChildStderr)> {

@@ -3,7 +3,7 @@
 //! A GPU is a place with a worker and, where a request needed one, a Python process: whoever holds
 //! the lease is the only one that uses the GPU.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Mutex;
 
 use futures_util::future::join_all;
 use kgen_process::{Child, Status};
@@ -15,6 +15,7 @@ use tokio::{
 use super::{
     config::Launch,
     link::Worker,
+    lock,
     notice::Notices,
     python::{CPU, Python},
 };
@@ -236,8 +237,4 @@ impl Drop for Lease<'_> {
             lock(&self.slots.idle).push(slot);
         }
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -19,7 +19,7 @@ const BOOTSTRAP: &str = include_str!("bootstrap.sh");
 const EXE: &str = "kgen";
 
 /// A file of the bundle.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct Entry {
     /// Its path in the bundle.
     name: PathBuf,
@@ -114,11 +114,7 @@ impl Bundle {
     /// When a file cannot be read, or the archive not be written.
     pub(super) async fn archive(&self) -> io::Result<(PathBuf, u64)> {
         let made = self.archive.get_or_try_init(|| async {
-            let entries: Vec<_> = self
-                .entries
-                .iter()
-                .map(|Entry { name, path }| (name.clone(), path.clone()))
-                .collect();
+            let entries = self.entries.clone();
             tokio::task::spawn_blocking(move || pack(&entries)).await?
         });
         let Archive { path, len, .. } = made.await?;
@@ -153,11 +149,11 @@ impl Bundle {
     }
 }
 
-fn pack(entries: &[(PathBuf, PathBuf)]) -> io::Result<Archive> {
+fn pack(entries: &[Entry]) -> io::Result<Archive> {
     let scratch = Scratch::new("bundle", None)?;
     let path = scratch.path().join("bundle.tar");
     let mut tar = tar::Builder::new(io::BufWriter::new(File::create(&path)?));
-    for (name, path) in entries {
+    for Entry { name, path } in entries {
         tar.append_path_with_name(path, name)?;
     }
     let mut file = tar.into_inner()?;

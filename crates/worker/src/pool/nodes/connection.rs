@@ -27,7 +27,7 @@ use crate::{
         half::Half,
         job::HalfJob,
         lines::Lines,
-        link::{LINE_LIMIT, json_line, pipes},
+        link::{LINE_LIMIT, excerpt, json_line, pipes},
     },
     protocol::Hello,
 };
@@ -296,9 +296,7 @@ impl Connection {
 
     /// Returns the end of what the launched process said on its standard error, as the end of a sentence.
     pub(super) fn said(&self) -> String {
-        let text = self.stderr.text();
-        let last = text.lines().rfind(|line| !line.trim().is_empty());
-        last.map_or(String::new(), |line| format!("; it said: {line}"))
+        self.stderr.last_line()
     }
 
     /// Lets the node end by itself, and ends the launched process if it does not.
@@ -315,7 +313,7 @@ impl Connection {
 
 fn message<'a>(job: &HalfJob<'a>) -> NodeJob<'a> {
     match *job {
-        HalfJob::Cpu { request } => {
+        HalfJob::Cpu { request, .. } => {
             NodeJob { request: Box::new(Cow::Borrowed(request)), gpu: None }
         }
         HalfJob::Gpu { request, evaluation, usage, .. } => {
@@ -355,10 +353,8 @@ async fn next_received(lines: &mut Lines<ChildStdout>) -> Result<Option<Received
 
 async fn next_message(lines: &mut Lines<ChildStdout>) -> Result<NodeMessage, String> {
     let line = next_line(lines).await?;
-    serde_json::from_slice(&line).map_err(|_| {
-        let text: String = String::from_utf8_lossy(&line).chars().take(200).collect();
-        format!("it sent an unreadable line: {text:?}")
-    })
+    serde_json::from_slice(&line)
+        .map_err(|_| format!("it sent an unreadable line: {}", excerpt(&line)))
 }
 
 async fn next_line(lines: &mut Lines<ChildStdout>) -> Result<Vec<u8>, String> {

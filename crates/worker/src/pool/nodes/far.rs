@@ -26,7 +26,7 @@ use crate::{
         Notices,
         config::{PoolConfig, PythonConfig},
         half::{self, Half},
-        job::HalfJob,
+        job::{HalfJob, PythonNeeds},
         lines::Lines,
         link::{LINE_LIMIT, json_line},
         python::Pythons,
@@ -117,21 +117,16 @@ fn settle<'a>(files: &'a Path, place: &'a Path) -> &'a Path {
     place
 }
 
-/// Starts the worker and has it do job after job; `None` once the other side wants no more.
-async fn serve(
-    cache: &Path,
-    bundle: &Path,
-    input: &mut Input,
-    out: &UnboundedSender<Outgoing>,
-) -> Option<()> {
-    let line = input.next_line().await?;
+/// Starts the worker and has it do job after job, until the other side wants no more.
+async fn serve(cache: &Path, bundle: &Path, input: &mut Input, out: &UnboundedSender<Outgoing>) {
+    let Some(line) = input.next_line().await else { return };
     // Whoever no longer listens needs no message.
     let say = |message| drop(out.send(Outgoing(message, None)));
     let setup: NodeSetup = match serde_json::from_slice(&line) {
         Ok(setup) => setup,
         Err(error) => {
-            say(NodeMessage::Refused { message: format!("the setup cannot be read: {error}") });
-            return None;
+            let message = format!("the setup cannot be read: {error}");
+            return say(NodeMessage::Refused { message });
         }
     };
     Scratch::sweep(None);
@@ -152,13 +147,13 @@ async fn serve(
     let pythons = Pythons::new(&config);
     let ready = tokio::select! {
         ready = half::ready(&slots) => ready,
-        _ = input.next_line() => return end(&slots).await,
+        _ = input.next_line() => return slots.end().await,
     };
     match ready {
         Ok(hello) => say(NodeMessage::Ready { hello: Box::new(hello), host: host() }),
         Err(error) => {
             say(NodeMessage::Refused { message: error.to_string() });
-            return end(&slots).await;
+            return slots.end().await;
         }
     }
     while let Some(line) = input.next_line().await {
@@ -196,22 +191,18 @@ async fn serve(
             Err(error) => say(NodeMessage::Failed { error }),
         }
     }
-    end(&slots).await
+    slots.end().await;
 }
 
 fn half_job<'a>(job: &'a NodeJob<'_>, program: &'a [u8]) -> HalfJob<'a> {
     let request = &**job.request;
+    let needs = PythonNeeds::of(request);
     match &job.gpu {
-        None => HalfJob::Cpu { request },
+        None => HalfJob::Cpu { request, needs },
         Some(gpu) => {
-            HalfJob::Gpu { request, evaluation: &gpu.evaluation, program, usage: gpu.usage }
+            HalfJob::Gpu { request, needs, evaluation: &gpu.evaluation, program, usage: gpu.usage }
         }
     }
-}
-
-async fn end(slots: &Slots) -> Option<()> {
-    slots.end().await;
-    None
 }
 
 /// Returns the settings of a pool with one worker.

@@ -13,14 +13,12 @@ use std::{
     ffi::OsString,
     io,
     sync::{
-        Arc, Mutex, MutexGuard, OnceLock, PoisonError,
+        Arc, Mutex, OnceLock,
         atomic::{AtomicBool, Ordering},
     },
     time::Duration,
 };
 
-use kgen_record::Target;
-use kgen_settings::DeviceChoice;
 use tokio::{
     sync::{Semaphore, mpsc, oneshot, watch},
     task::JoinSet,
@@ -30,7 +28,12 @@ use tokio::{
 pub use far::main;
 
 use super::{
-    Gpu, Notices, Observer, config::PoolConfig, gpus::difference, half::Half, job::HalfJob,
+    Gpu, Notices, Observer,
+    config::PoolConfig,
+    gpus::{self, difference},
+    half::Half,
+    job::HalfJob,
+    lock,
 };
 use crate::{
     Error,
@@ -80,14 +83,9 @@ struct Shared {
     notices: Notices,
 }
 
-/// A node without a job.
+/// A node without a job; dropping it has its place launch another one.
 struct Ready {
     connection: Connection,
-    home: Home,
-}
-
-/// The way back to the task that launches the nodes of one place: dropping it makes it launch another.
-struct Home {
     /// Whether it finished a job.
     has_served: Arc<AtomicBool>,
     _gone: oneshot::Sender<()>,
@@ -112,7 +110,7 @@ impl Nodes {
         let bundle = Arc::new(bundle.map_err(unreadable)?);
         let indices = match role {
             Role::Cpu => vec![0],
-            Role::Gpu => indices(config.device),
+            Role::Gpu => gpus::indices(config.device)?,
         };
         let mut launchers = Vec::new();
         for prefix in &launch.prefixes {
@@ -180,7 +178,7 @@ impl Nodes {
             let mut node = self.shared.lease().await?;
             let reason = match node.connection.run(job, observer).await {
                 Ok(half) => {
-                    node.home.has_served.store(true, Ordering::Release);
+                    node.has_served.store(true, Ordering::Release);
                     self.shared.put_back(node);
                     return Ok(half);
                 }
@@ -314,9 +312,9 @@ impl Place {
         let hello = connection.hello.clone();
         let (_gone, gone) = oneshot::channel();
         let has_served = Arc::new(AtomicBool::new(false));
-        let home = Home { has_served: Arc::clone(&has_served), _gone };
         tracing::info!(host = connection.host, "a launched worker is ready");
-        self.shared.put_back(Ready { connection, home });
+        let node = Ready { connection, has_served: Arc::clone(&has_served), _gone };
+        self.shared.put_back(node);
         if let Some(first_ready) = self.first_ready.take() {
             // Nobody waits any more once one is ready.
             drop(first_ready.send(hello));
@@ -341,24 +339,4 @@ fn setup(config: &PoolConfig, role: Role, device: u32, bundle: &Bundle) -> NodeS
         cpu_memory_bytes: config.cpu_memory_bytes,
         python: config.python.path.clone(),
     }
-}
-
-/// Returns the GPUs to use on each node; nobody here knows how many there are.
-fn indices(choice: DeviceChoice) -> Vec<u32> {
-    match choice {
-        DeviceChoice::Gpus(set) => set.indices().collect(),
-        DeviceChoice::Cuda(index) => vec![index],
-        DeviceChoice::Auto | DeviceChoice::Emu | DeviceChoice::AllGpus => vec![0],
-    }
-}
-
-/// Returns the GPU that requests are made for; of several without a UUID, since which it will be is open.
-pub(super) fn target(nodes: &Nodes) -> Option<Target> {
-    let target = nodes.first_gpu()?.target.clone()?;
-    let uuid = target.uuid.filter(|_| nodes.len() == 1);
-    Some(Target { uuid, ..target })
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
