@@ -13,6 +13,11 @@ pub(super) fn ops(kind: &str) -> Option<impl Iterator<Item = &'static str>> {
     Some(of_kind.map(|op| op.name.as_str()))
 }
 
+/// Returns the tensors that an op takes, where it is of one of the kinds.
+pub(super) fn tensors_of(op: &OpDef) -> Option<&'static [&'static str]> {
+    KINDS.iter().map(|(_, tensors)| *tensors).find(|tensors| takes_only(op, tensors))
+}
+
 /// Returns the names of the kinds.
 pub(super) fn names() -> Vec<&'static str> {
     KINDS.iter().map(|(name, _)| *name).collect()

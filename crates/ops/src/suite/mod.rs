@@ -15,6 +15,7 @@ mod kind;
 mod load;
 mod logged;
 mod memo;
+mod point;
 mod shape;
 mod skipped;
 mod template;
@@ -36,6 +37,7 @@ use union::alike;
 pub use error::{CaseError, Error};
 pub use filter::Filter;
 pub use load::{DEFAULT, Loaded, Unjudged, builtin_names, load, load_lenient, of_op};
+pub use point::PointCases;
 pub use skipped::SkippedType;
 
 /// A named set of ops with their cases.

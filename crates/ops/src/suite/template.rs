@@ -3,6 +3,7 @@
 use toml::Value;
 
 use crate::{
+    expr::Symbols,
     op::{CaseDraft, DraftTensor, DraftValue, Kind, Layout, OpDef, Param},
     record::{CaseClass, DType, InputDistribution},
 };
@@ -55,8 +56,8 @@ pub(super) fn key_error(key: &str, reason: impl Into<String>) -> CaseError {
     CaseError::Key { key: key.to_owned(), reason: reason.into() }
 }
 
-/// Reads a case; one with a grid is a template per point of it.
-pub(super) fn template(op: &OpDef, table: &toml::Table) -> Result<Vec<Template>, CaseError> {
+/// Makes sure that every key is an argument of the op, or one of a case's own.
+fn check_keys(op: &OpDef, table: &toml::Table) -> Result<(), CaseError> {
     for key in table.keys() {
         if !OWN_KEYS.contains(&key.as_str()) && op.param(key).is_none() {
             let known: Vec<&str> = op.params.iter().map(|param| param.name.as_str()).collect();
@@ -64,6 +65,12 @@ pub(super) fn template(op: &OpDef, table: &toml::Table) -> Result<Vec<Template>,
             return Err(key_error(key, format!("unknown key (known: {known})")));
         }
     }
+    Ok(())
+}
+
+/// Reads a case; one with a grid is a template per point of it.
+pub(super) fn template(op: &OpDef, table: &toml::Table) -> Result<Vec<Template>, CaseError> {
+    check_keys(op, table)?;
     let mut axes = axes(table)?;
     let mut own = table.clone();
     if op.param("grid").is_some() {
@@ -71,28 +78,7 @@ pub(super) fn template(op: &OpDef, table: &toml::Table) -> Result<Vec<Template>,
     }
     let grid = grid::read(&own)?;
     grid.name_axes(&mut axes)?;
-    let mut values = Vec::new();
-    for param in &op.params {
-        if let Some(value) = table.get(&param.name) {
-            let value = template_value(param, value, &axes)
-                .map_err(|reason| key_error(&param.name, reason))?;
-            values.push((param.name.clone(), value));
-        }
-    }
-    let distributions: Option<Vec<InputDistribution>> = read(table, "distributions")?;
-    let distributions = distributions.unwrap_or_else(|| vec![InputDistribution::Normal]);
-    let template = Template {
-        line: 0,
-        number: 0,
-        class: CaseClass::Edge,
-        distributions,
-        dtypes: read(table, "dtypes")?,
-        draws: read(table, "draws")?.unwrap_or(1),
-        of_kind: false,
-        axes,
-        values,
-        memo: Memo::default(),
-    };
+    let template = read_template(op, table, axes)?;
     if !(1..=MAX_DRAWS).contains(&template.draws) {
         return Err(key_error("draws", format!("must be 1 to {MAX_DRAWS}")));
     }
@@ -104,6 +90,32 @@ pub(super) fn template(op: &OpDef, table: &toml::Table) -> Result<Vec<Template>,
         templates.push(Template { class, ..template });
     }
     Ok(templates)
+}
+
+/// Reads a case whose extents may be made of `axes`.
+fn read_template(op: &OpDef, table: &toml::Table, axes: Axes) -> Result<Template, CaseError> {
+    let mut values = Vec::new();
+    for param in &op.params {
+        if let Some(value) = table.get(&param.name) {
+            let value = template_value(param, value, &axes)
+                .map_err(|reason| key_error(&param.name, reason))?;
+            values.push((param.name.clone(), value));
+        }
+    }
+    let distributions: Option<Vec<InputDistribution>> = read(table, "distributions")?;
+    let distributions = distributions.unwrap_or_else(|| vec![InputDistribution::Normal]);
+    Ok(Template {
+        line: 0,
+        number: 0,
+        class: CaseClass::Edge,
+        distributions,
+        dtypes: read(table, "dtypes")?,
+        draws: read(table, "draws")?.unwrap_or(1),
+        of_kind: false,
+        axes,
+        values,
+        memo: Memo::default(),
+    })
 }
 
 /// Reads one of the case's own keys.
@@ -192,6 +204,22 @@ fn class(template: &Template, given: Option<CaseClass>) -> Result<CaseClass, Cas
 }
 
 impl Template {
+    /// Reads arguments whose extents are made of `axes`, which get their values by [`Self::at`].
+    pub(super) fn open(op: &OpDef, table: &toml::Table, axes: Axes) -> Result<Self, CaseError> {
+        check_keys(op, table)?;
+        read_template(op, table, axes)
+    }
+
+    /// Returns the template with the extents of a point.
+    pub(super) fn at(&self, point: &Symbols) -> Self {
+        let values = self.values.iter().map(|(name, value)| (name.clone(), value.at(point)));
+        Self { values: values.collect(), memo: Memo::default(), ..self.clone() }
+    }
+
+    pub(super) fn of_class(self, class: CaseClass) -> Self {
+        Self { class, ..self }
+    }
+
     pub(super) fn is_drawn(&self) -> bool {
         let open =
             |extents: &[Extent]| extents.iter().any(|extent| !matches!(extent, Extent::Fixed(_)));
