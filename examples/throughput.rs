@@ -210,6 +210,7 @@ fn request(suites: &[Suite; 2], target: &Target, number: u32, all: bool) -> Resu
             graph: false,
             do_bench: false,
             max_s: None,
+            side_by_side: None,
         }),
     })
 }

@@ -177,6 +177,8 @@ fn timings(cases: &[Case]) -> Vec<CaseTiming> {
             comparison: Comparison::of(&[[1.21, 1.0, 1.01, 1.2]; N_BLOCKS]),
             overhead_dominated: false,
             note: None,
+            verdict: None,
+            usage: kgen_record::Usage::default(),
         }],
         bytes: 33_554_432.0,
         flops: 4_194_304.0,
@@ -186,6 +188,7 @@ fn timings(cases: &[Case]) -> Vec<CaseTiming> {
         flags: Vec::new(),
         do_bench: None,
         params: Vec::new(),
+        usage: kgen_record::Usage::default(),
     };
     realistic.take(N_TIMED).map(timing).collect()
 }

@@ -80,6 +80,8 @@ fn timing() -> CaseTiming {
             comparison: Comparison::of(&[[2000.0, 1000.0, 1000.0, 2000.0]; 16]),
             overhead_dominated: false,
             note: None,
+            verdict: None,
+            usage: kgen_record::Usage::default(),
         }],
         bytes: 96.0,
         flops: 12.0,
@@ -89,6 +91,7 @@ fn timing() -> CaseTiming {
         flags: vec![Flag::Throttled],
         do_bench: None,
         params: vec![("BLOCK".to_owned(), 256)],
+        usage: kgen_record::Usage::default(),
     }
 }
 

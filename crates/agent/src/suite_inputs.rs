@@ -55,6 +55,7 @@ impl RunInputs for SuiteInputs {
             graph: settings.graph,
             do_bench: settings.do_bench,
             max_s: settings.max_s,
+            side_by_side: None,
         })
     }
 

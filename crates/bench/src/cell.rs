@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use kgen_measure::{Comparison, Fingerprint, Flag, Mode, Timing, roofline::Roofline};
+use kgen_measure::{Comparison, Fingerprint, Flag, Mode, Timing, Usage, roofline::Roofline};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -86,35 +86,10 @@ pub struct CellTiming {
     /// The limit of the hardware; `None` where its peaks are not known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub roofline: Option<Roofline>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub memory: Option<Memory>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub energy: Option<Energy>,
-    /// Median clock of the multiprocessors, in MHz.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub sm_mhz: Option<f64>,
+    /// Memory, energy and clock.
+    #[serde(default, skip_serializing_if = "Usage::is_empty")]
+    pub usage: Usage,
     /// Whether a launch's overhead is most of its time.
     pub overhead_dominated: bool,
     pub flags: Vec<Flag>,
-}
-
-/// Device memory of one call, in bytes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Memory {
-    /// Inputs, outputs and workspace at once.
-    pub peak: u64,
-    /// The part beyond inputs and outputs.
-    pub workspace: u64,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Energy {
-    /// Millijoules per call.
-    pub per_call_mj: f64,
-    /// Mean power over the run, in watts.
-    pub power_w: f64,
-    /// Calls that it is the mean of.
-    pub n_calls: u64,
-    /// Seconds that they took.
-    pub seconds: f64,
 }

@@ -4,4 +4,5 @@
 
 mod cell;
 
-pub use cell::{Axis, Bench, Cell, CellTiming, Energy, FORMAT, Memory, Outcome};
+pub use cell::{Axis, Bench, Cell, CellTiming, FORMAT, Outcome};
+pub use kgen_measure::{Energy, Memory, Usage};

@@ -424,6 +424,12 @@ pub trait Device {
         Health::default()
     }
 
+    /// Returns the millijoules that the device has used since its driver was loaded; `None` where it does
+    /// not count them. The counter moves several times a second.
+    fn energy_mj(&mut self) -> Option<f64> {
+        None
+    }
+
     /// Returns how many processes compute on the device at the moment that are not kgen's; `None`
     /// where it does not report them.
     fn n_foreign(&mut self) -> Option<u32> {

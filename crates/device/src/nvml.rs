@@ -47,6 +47,12 @@ impl Monitor {
         }
     }
 
+    /// Returns the energy counter of the board, in millijoules.
+    #[expect(clippy::cast_precision_loss, reason = "the counter stays far below 2^53")]
+    pub(super) fn energy_mj(&self) -> Option<f64> {
+        self.device.total_energy_consumption().ok().map(|millijoules| millijoules as f64)
+    }
+
     /// Adds its facts to a fingerprint.
     pub(super) fn describe(&self, fingerprint: &mut Fingerprint) {
         let device = &self.device;

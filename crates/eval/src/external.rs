@@ -39,4 +39,13 @@ pub(super) trait BoundCall {
         n: usize,
         flush: Flush,
     ) -> Result<Vec<f64>, LaunchError>;
+
+    /// Returns the bytes of outputs and workspace of one call, and of workspace alone; `None` where
+    /// nobody counts them.
+    fn memory(&self) -> Result<Option<(u64, u64)>, LaunchError> {
+        Ok(None)
+    }
+
+    /// Makes the call back to back for so many seconds, and returns how often.
+    fn repeat(&self, device: &mut dyn Device, seconds: f64) -> Result<u64, LaunchError>;
 }

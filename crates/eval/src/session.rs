@@ -391,6 +391,10 @@ impl<'a> Session<'a> {
         device.unwritten(self.outputs[index])
     }
 
+    pub(super) fn scratch(&self) -> &[BufferId] {
+        &self.scratch
+    }
+
     /// Returns the bytes of all buffers together.
     pub(super) fn bytes(&self, device: &dyn Device) -> u64 {
         let all = self.inputs.iter().chain(&self.outputs).chain(&self.scratch);

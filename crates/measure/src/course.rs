@@ -67,7 +67,8 @@ pub fn compare<B: Bench>(
             break;
         }
     }
-    let Course { flags, chunks, discarded, .. } = course;
+    let Course { flags, chunks, discarded, clocks, .. } = course;
+    let sm_mhz = median(&clocks);
     let parts = Timing::of(candidate).zip(Timing::of(baseline)).zip(Comparison::of(&blocks));
     Ok(parts.map(|((candidate, baseline), comparison)| Measured {
         candidate,
@@ -76,6 +77,7 @@ pub fn compare<B: Bench>(
         flags,
         chunks,
         discarded,
+        sm_mhz,
     }))
 }
 
@@ -101,9 +103,10 @@ pub fn alone<B: Bench>(bench: &mut B, params: &Params) -> Result<Option<Alone>, 
             break;
         }
     }
-    let Course { flags, chunks, discarded, .. } = course;
+    let Course { flags, chunks, discarded, clocks, .. } = course;
+    let sm_mhz = median(&clocks);
     let candidate = Timing::of(samples);
-    Ok(candidate.map(|candidate| Alone { candidate, flags, chunks, discarded }))
+    Ok(candidate.map(|candidate| Alone { candidate, flags, chunks, discarded, sm_mhz }))
 }
 
 /// The order of `n_blocks` blocks whose first arm is `first`.
@@ -131,8 +134,8 @@ struct Course<'a, B> {
     params: &'a Params,
     elapsed_s: f64,
     pause: Duration,
-    /// Lowest and highest clock of the chunks that count, in MHz.
-    clocks: Option<(f64, f64)>,
+    /// Clocks of the chunks that count, in MHz.
+    clocks: Vec<f64>,
     /// Blocks at which the interval is looked at next.
     next_look: u32,
     /// Median of the last chunk that counts.
@@ -149,7 +152,7 @@ impl<'a, B: Bench> Course<'a, B> {
             params,
             elapsed_s: 0.0,
             pause: FIRST_PAUSE,
-            clocks: None,
+            clocks: Vec::new(),
             next_look: 0,
             typical_us: f64::INFINITY,
             flags: Vec::new(),
@@ -218,9 +221,9 @@ impl<'a, B: Bench> Course<'a, B> {
             add(&mut self.flags, Flag::PowerCapped);
         }
         if let Some(now) = chunk.health.sm_mhz {
-            let (low, high) = self.clocks.unwrap_or((now, now));
-            let (low, high) = (low.min(now), high.max(now));
-            self.clocks = Some((low, high));
+            self.clocks.push(now);
+            let low = self.clocks.iter().copied().fold(now, f64::min);
+            let high = self.clocks.iter().copied().fold(now, f64::max);
             if high > low * (1.0 + CLOCK_DRIFT) {
                 add(&mut self.flags, Flag::ClockDrift);
             }

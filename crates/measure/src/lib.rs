@@ -27,6 +27,7 @@ pub mod roofline;
 pub mod session;
 pub mod stats;
 mod timing;
+mod usage;
 
 pub use bench::{Arm, Bench, Chunk, Health, Throttle};
 pub use comparison::{Comparison, PRACTICAL, TimeVerdict, blocks_of};
@@ -36,6 +37,7 @@ pub use protocol::{Flush, L2, Mode, PROTOCOL, Params, Profile, UnknownNameError}
 pub use session::{Calibration, Fingerprint, Session};
 pub use stats::{geometric_mean, weighted_geometric_mean};
 pub use timing::Timing;
+pub use usage::{Energy, Memory, Usage};
 
 #[cfg(test)]
 mod simulation;

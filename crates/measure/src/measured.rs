@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Comparison, Timing, roofline::is_overhead_dominated};
+use crate::{Comparison, Timing, roofline::is_overhead_dominated, stats::median};
 
 /// Something about how a number came to be that its reader must know.
 #[derive(
@@ -72,6 +72,8 @@ pub struct Measured {
     pub chunks: u32,
     /// Chunks thrown away because the GPU was slowed down.
     pub discarded: u32,
+    /// Median clock of the multiprocessors over the chunks, in MHz.
+    pub sm_mhz: Option<f64>,
 }
 
 impl Measured {
@@ -92,6 +94,7 @@ impl Measured {
         let comparison = Comparison::across(&comparisons)?;
         let chunks = parts.iter().map(|part| part.chunks).sum();
         let discarded = parts.iter().map(|part| part.discarded).sum();
+        let clocks: Vec<f64> = parts.iter().filter_map(|part| part.sm_mhz).collect();
         let mut flags = Vec::new();
         let (mut candidate, mut baseline) = (Vec::new(), Vec::new());
         for part in parts {
@@ -106,6 +109,7 @@ impl Measured {
             flags,
             chunks,
             discarded,
+            sm_mhz: median(&clocks),
         })
     }
 }
@@ -121,6 +125,8 @@ pub struct Alone {
     pub chunks: u32,
     /// Chunks thrown away because the GPU was slowed down.
     pub discarded: u32,
+    /// Median clock of the multiprocessors over the chunks, in MHz.
+    pub sm_mhz: Option<f64>,
 }
 
 /// Adds a flag where it belongs, once.

@@ -32,7 +32,8 @@ pub use kgen_ops::record::{
 };
 
 pub use kgen_measure::{
-    Comparison, Flag, L2, Mode, Profile, Session, TimeVerdict, Timing, roofline::Roofline,
+    Comparison, Energy, Flag, L2, Memory, Mode, Profile, Session, TimeVerdict, Timing, Usage,
+    roofline::Roofline,
 };
 
 pub use convolution::Convolution;
@@ -63,5 +64,5 @@ pub use speedups::speedups;
 pub use spend::{Cap, CapKind, CapScope, Caps, Spend};
 pub use split::Split;
 pub use target::Target;
-pub use timing::{BaselineRequest, BaselineTiming, CaseTiming, Speedup, TimingRequest};
+pub use timing::{BaselineRequest, BaselineTiming, CaseTiming, SideBySide, Speedup, TimingRequest};
 pub use verdict::{Level, Verdict};

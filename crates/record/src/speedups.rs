@@ -119,7 +119,9 @@ fn join_baseline(first: &BaselineTiming, cases: &[&CaseTiming]) -> BaselineTimin
         let note = parts.iter().flatten().find(|part| part.comparison.is_none());
         let note = note.and_then(|part| part.note.clone());
         let note = note.unwrap_or_else(|| "not measured in every process".to_owned());
-        return BaselineTiming::not_measured(&first.name, note);
+        let verdict = parts.iter().flatten().filter_map(|part| part.verdict).find(|v| !v.is_pass());
+        let lost = BaselineTiming::not_measured(&first.name, note);
+        return BaselineTiming { verdict: verdict.or(first.verdict), ..lost };
     };
     let parts = || parts.iter().flatten();
     let has_own = parts().any(|part| part.candidate.is_some());
@@ -131,6 +133,8 @@ fn join_baseline(first: &BaselineTiming, cases: &[&CaseTiming]) -> BaselineTimin
         // Time that may be launching in one of them is no claim.
         overhead_dominated: parts().any(|part| part.overhead_dominated),
         note: parts().find_map(|part| part.note.clone()),
+        verdict: first.verdict,
+        usage: first.usage,
     }
 }
 
@@ -143,6 +147,7 @@ fn measured(case: &CaseTiming, baseline: &BaselineTiming) -> Option<Measured> {
         // A stored timing counts no chunks.
         chunks: 0,
         discarded: 0,
+        sm_mhz: None,
     })
 }
 

@@ -18,6 +18,8 @@ pub fn case(baselines: &[(&str, f64, bool)]) -> CaseTiming {
         comparison: Comparison::of(&[[10.0 * speedup, 10.0, 10.0, 10.0 * speedup]; 8]),
         overhead_dominated,
         note: None,
+        verdict: None,
+        usage: crate::Usage::default(),
     };
     CaseTiming {
         case: "f32[4]/normal".to_owned(),
@@ -34,6 +36,7 @@ pub fn case(baselines: &[(&str, f64, bool)]) -> CaseTiming {
         flags: Vec::new(),
         do_bench: None,
         params: Vec::new(),
+        usage: crate::Usage::default(),
     }
 }
 

@@ -1,10 +1,10 @@
 //! Times: requests and measurements.
 
-use kgen_measure::do_bench::Summary as DoBench;
+use kgen_measure::{Usage, do_bench::Summary as DoBench};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Comparison, Flag, Implementation, L2, Mode, Profile, Roofline, Timing};
+use super::{Comparison, Flag, Implementation, L2, Mode, Profile, Roofline, Timing, Verdict};
 
 /// How a passed kernel is timed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -20,6 +20,17 @@ pub struct TimingRequest {
     pub do_bench: bool,
     /// Seconds per case and baseline at most; `None` takes the profile's.
     pub max_s: Option<f64>,
+    /// Whether the baselines are of interest for themselves.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub side_by_side: Option<SideBySide>,
+}
+
+/// Baselines that are results of their own: each is judged on the case before it is timed, and memory and
+/// clocks are recorded of all.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+pub struct SideBySide {
+    /// Seconds for which each runs once more, for its energy.
+    pub energy_s: Option<f64>,
 }
 
 impl TimingRequest {
@@ -69,6 +80,9 @@ pub struct CaseTiming {
     pub do_bench: Option<DoBench>,
     /// The choice of parameters that was timed.
     pub params: Vec<(String, i64)>,
+    /// Memory, energy and clock of the candidate.
+    #[serde(default, skip_serializing_if = "Usage::is_empty")]
+    pub usage: Usage,
 }
 
 impl CaseTiming {
@@ -108,6 +122,11 @@ pub struct BaselineTiming {
     /// Why it was not measured, or notes on its time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
+    /// The judge's verdict on its outputs, where it was judged or refused.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub verdict: Option<Verdict>,
+    #[serde(default, skip_serializing_if = "Usage::is_empty")]
+    pub usage: Usage,
 }
 
 impl BaselineTiming {
@@ -121,6 +140,8 @@ impl BaselineTiming {
             comparison: None,
             overhead_dominated: false,
             note: Some(note.into()),
+            verdict: None,
+            usage: Usage::default(),
         }
     }
 
@@ -189,6 +210,7 @@ mod tests {
             graph: false,
             do_bench: false,
             max_s: None,
+            side_by_side: None,
         };
         assert!((request.case_s() - 2.0 * Profile::Screen.params().max_s).abs() < 1e-9);
     }

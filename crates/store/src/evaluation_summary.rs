@@ -380,6 +380,8 @@ mod tests {
                     comparison: Comparison::of(&[[1.1, 1.0, 1.0, 1.2]; 32]),
                     overhead_dominated: false,
                     note: None,
+                    verdict: None,
+                    usage: kgen_record::Usage::default(),
                 }],
                 bytes: 1.0,
                 flops: 1.0,
@@ -389,6 +391,7 @@ mod tests {
                 flags: Vec::new(),
                 do_bench: None,
                 params: Vec::new(),
+                usage: kgen_record::Usage::default(),
             };
             24
         ];

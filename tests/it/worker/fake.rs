@@ -198,6 +198,7 @@ pub(crate) fn request(kernel: &str) -> EvalRequest {
             graph: false,
             do_bench: false,
             max_s: Some(0.2),
+            side_by_side: None,
         }),
         ..testing::request(
             "relu",

@@ -46,6 +46,7 @@ async fn what_is_timed_for_a_claim_is_judged_three_times() {
             graph: false,
             do_bench: false,
             max_s: None,
+            side_by_side: None,
         });
         let request = EvalRequest { timing, ..gpu_request(kernel) };
         async { pool.evaluate_across(request, &|_| {}).await.unwrap().verdict }

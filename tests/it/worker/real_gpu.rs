@@ -69,6 +69,7 @@ fn request(pool: &Pool, before: &str) -> EvalRequest {
             graph: false,
             do_bench: false,
             max_s: Some(1.0),
+            side_by_side: None,
         }),
         ..testing::request("relu", Implementation::kernel(kernel(before)), cases)
     }

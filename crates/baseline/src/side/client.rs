@@ -86,6 +86,28 @@ struct Of {
     handle: u64,
 }
 
+#[derive(Serialize)]
+struct Loop {
+    handle: u64,
+    seconds: f64,
+}
+
+/// Device memory of a call, in bytes; `None` where the library does not count it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Deserialize)]
+pub struct CallMemory {
+    /// Outputs and workspace at once.
+    pub peak_bytes: Option<u64>,
+    /// The part beyond the outputs.
+    pub workspace_bytes: Option<u64>,
+}
+
+/// Calls that were made back to back.
+#[derive(Debug, Clone, Copy, PartialEq, serde::Deserialize)]
+pub struct Repeated {
+    pub calls: u64,
+    pub seconds: f64,
+}
+
 #[derive(serde::Deserialize)]
 struct Times {
     us: Vec<f64>,
@@ -117,6 +139,24 @@ impl Client {
     /// Any [`Error`], as for all requests.
     pub fn hello(&mut self, limit: Duration) -> Result<PythonFacts, Error> {
         self.ask("hello", &Nothing {}, limit)
+    }
+
+    /// Returns the device memory of one call, as the library's own allocator counts it.
+    ///
+    /// # Errors
+    ///
+    /// Any [`Error`], as for all requests.
+    pub fn memory(&mut self, handle: u64, limit: Duration) -> Result<CallMemory, Error> {
+        self.ask("memory", &Of { handle }, limit)
+    }
+
+    /// Makes a call back to back for so many seconds; returns how often, and how long that took.
+    ///
+    /// # Errors
+    ///
+    /// Any [`Error`], as for all requests.
+    pub fn repeat(&mut self, handle: u64, seconds: f64, limit: Duration) -> Result<Repeated, Error> {
+        self.ask("loop", &Loop { handle, seconds }, limit)
     }
 
     /// Binds a call to its tensors and makes it once, which compiles it where that is needed.

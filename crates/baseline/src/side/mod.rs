@@ -9,7 +9,7 @@ mod message;
 mod state;
 
 pub use call::{Callee, NoOperatorError, aten, call, is_computed_by};
-pub use client::{Client, Error, Sampling};
+pub use client::{CallMemory, Client, Error, Repeated, Sampling};
 pub use message::{
     Cubin, CubinArg, CubinLaunch, DoBenchTimes, Flush, Location, Output, Prepare, Prepared,
     Refusal, RefusalKind, Tensor, Value,

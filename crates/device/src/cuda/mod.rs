@@ -455,6 +455,10 @@ impl Device for CudaDevice {
         self.monitor.as_ref().map(Monitor::health).unwrap_or_default()
     }
 
+    fn energy_mj(&mut self) -> Option<f64> {
+        self.monitor.as_ref()?.energy_mj()
+    }
+
     fn n_foreign(&mut self) -> Option<u32> {
         self.monitor.as_ref()?.n_foreign(&self.own)
     }

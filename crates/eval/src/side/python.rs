@@ -255,6 +255,20 @@ impl BoundCall for Call<'_> {
         let time = |client: &mut Client| client.time(self.handle, sampling, self.limit);
         self.process.ask(&self.target, time).map_err(|failure| failure.into_launch_error(self.kind))
     }
+
+    fn memory(&self) -> Result<Option<(u64, u64)>, LaunchError> {
+        let memory = |client: &mut Client| client.memory(self.handle, self.limit);
+        let counted = self.process.ask(&self.target, memory);
+        let counted = counted.map_err(|failure| failure.into_launch_error(self.kind))?;
+        Ok(counted.peak_bytes.zip(counted.workspace_bytes))
+    }
+
+    fn repeat(&self, device: &mut dyn Device, seconds: f64) -> Result<u64, LaunchError> {
+        device.sync()?;
+        let repeat = |client: &mut Client| client.repeat(self.handle, seconds, self.limit);
+        let repeated = self.process.ask(&self.target, repeat);
+        Ok(repeated.map_err(|failure| failure.into_launch_error(self.kind))?.calls)
+    }
 }
 
 impl Drop for Call<'_> {

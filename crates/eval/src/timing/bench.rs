@@ -8,6 +8,7 @@ use std::{
 
 use kgen_device::{Device, GraphId, LaunchError, TimedCall, TimedWork};
 use kgen_measure::{Arm, Bench, Chunk, Flush};
+use kgen_record::Verdict;
 
 use super::EvalError;
 use crate::external::BoundCall;
@@ -16,8 +17,25 @@ use crate::external::BoundCall;
 pub(super) enum BenchError {
     /// The device or the candidate failed.
     Eval(EvalError),
-    /// The baseline cannot be timed, for this reason.
-    Baseline(String),
+    Baseline(Refused),
+}
+
+/// A baseline that cannot be timed.
+pub(super) struct Refused {
+    /// `None` where it is not the baseline's fault.
+    pub(super) verdict: Option<Verdict>,
+    pub(super) reason: String,
+}
+
+impl Refused {
+    pub(super) fn new(verdict: Verdict, reason: impl Into<String>) -> BenchError {
+        BenchError::Baseline(Self { verdict: Some(verdict), reason: reason.into() })
+    }
+
+    /// Returns a reason that says nothing about the baseline.
+    pub(super) fn not_timed(reason: impl Into<String>) -> BenchError {
+        BenchError::Baseline(Self { verdict: None, reason: reason.into() })
+    }
 }
 
 impl From<EvalError> for BenchError {
@@ -125,8 +143,8 @@ impl<'d> Calls<'d> {
             ArmRunner::Elsewhere(call) => *call,
         };
         match call.sample(self.device, n, self.flush) {
-            Err(LaunchError::Kernel { finding, .. }) if arm == Arm::Baseline => {
-                Err(BenchError::Baseline(finding.message))
+            Err(LaunchError::Kernel { verdict, finding, .. }) if arm == Arm::Baseline => {
+                Err(Refused::new(verdict, finding.message))
             }
             samples => Ok(samples?),
         }

@@ -4,15 +4,21 @@ use kgen_device::{Device, LaunchError, TimedCall};
 use kgen_measure::{
     Alone, Flush, Measured, Params, alone, compare, roofline::is_overhead_dominated,
 };
-use kgen_record::{BaselineRequest, BaselineTiming, Finding, Flag, Mode, Timing, Verdict};
+use kgen_record::{
+    BaselineRequest, BaselineTiming, CaseOutcome, CaseResult, Finding, Flag, Mismatch, Mode, Timing,
+    Usage, Verdict,
+};
 
 use super::{
     EvalError, Loader, Sets, TimingJob,
     arm::Recipe,
-    bench::{BenchError, Calls, Graphs, Samples},
-    recipe,
+    bench::{BenchError, Calls, Graphs, Refused, Samples},
+    recipe, untimed, usage,
 };
-use crate::{Program, session::Modules};
+use crate::{
+    Program,
+    session::{Modules, Session},
+};
 
 /// How a case is timed.
 #[derive(Debug, Clone, Copy)]
@@ -30,6 +36,14 @@ pub(super) struct Compared {
     pub(super) candidate: Timing,
     pub(super) baselines: Vec<BaselineTiming>,
     pub(super) flags: Vec<Flag>,
+    /// Clock of the multiprocessors while the candidate was timed, in MHz.
+    pub(super) sm_mhz: Option<f64>,
+}
+
+/// Candidate and baseline, and what the baseline used beside time.
+struct Against {
+    measured: Measured,
+    usage: Usage,
 }
 
 impl Compared {
@@ -42,39 +56,42 @@ impl Compared {
         setting: Setting,
     ) -> Result<Self, EvalError> {
         let mut baselines = Vec::new();
-        let mut first: Option<(Timing, Vec<Flag>)> = None;
+        let mut first: Option<(Timing, Vec<Flag>, Option<f64>)> = None;
         for request in &job.timing.baselines {
-            let timed = against(job, loader, device, candidate, request, setting);
-            let mut timed = match timed {
-                Ok(timed) => timed,
-                Err(BenchError::Eval(error)) => return Err(error),
-                Err(BenchError::Baseline(note)) => {
-                    baselines.push(BaselineTiming::not_measured(&request.name, note));
-                    continue;
-                }
-            };
-            timed.mark_floor(setting.floor_us);
+            let Against { mut measured, usage } =
+                match against(job, loader, device, candidate, request, setting) {
+                    Ok(against) => against,
+                    Err(BenchError::Eval(error)) => return Err(error),
+                    Err(BenchError::Baseline(Refused { verdict, reason })) => {
+                        let refused = BaselineTiming::not_measured(&request.name, reason);
+                        baselines.push(BaselineTiming { verdict, ..refused });
+                        continue;
+                    }
+                };
+            measured.mark_floor(setting.floor_us);
             baselines.push(BaselineTiming {
                 name: request.name.clone(),
                 overhead_dominated: is_overhead_dominated(
-                    timed.baseline.median_us,
+                    measured.baseline.median_us,
                     setting.floor_us,
                 ),
-                timing: Some(timed.baseline),
-                candidate: first.is_some().then(|| timed.candidate.clone()),
-                comparison: Some(timed.comparison),
+                timing: Some(measured.baseline),
+                candidate: first.is_some().then(|| measured.candidate.clone()),
+                comparison: Some(measured.comparison),
                 note: None,
+                verdict: job.timing.side_by_side.map(|_| Verdict::Passed),
+                usage,
             });
-            let (_, flags) = first.get_or_insert((timed.candidate, Vec::new()));
-            flags.extend(timed.flags);
+            let first = first.get_or_insert((measured.candidate, Vec::new(), measured.sm_mhz));
+            first.1.extend(measured.flags);
         }
-        let (candidate, mut flags) = match first {
+        let (candidate, mut flags, sm_mhz) = match first {
             Some(first) => first,
             None => by_itself(job, device, candidate, setting)?,
         };
         flags.sort_unstable();
         flags.dedup();
-        Ok(Self { candidate, baselines, flags })
+        Ok(Self { candidate, baselines, flags, sm_mhz })
     }
 }
 
@@ -88,7 +105,7 @@ fn by_itself(
     device: &mut dyn Device,
     candidate: &Sets<'_>,
     setting: Setting,
-) -> Result<(Timing, Vec<Flag>), EvalError> {
+) -> Result<(Timing, Vec<Flag>, Option<f64>), EvalError> {
     let samples = candidate.samples();
     let params = params(job, samples.width());
     let measured = if setting.mode == Mode::Graph {
@@ -98,10 +115,12 @@ fn by_itself(
         alone(&mut Calls::new(device, samples, none, setting.flush), &params)
     };
     match measured {
-        Ok(Some(Alone { candidate, flags, .. })) => Ok((candidate, flags)),
+        Ok(Some(Alone { candidate, flags, sm_mhz, .. })) => Ok((candidate, flags, sm_mhz)),
         Ok(None) => Err(no_times().into()),
         Err(BenchError::Eval(error)) => Err(error),
-        Err(BenchError::Baseline(note)) => unreachable!("there is no baseline: {note}"),
+        Err(BenchError::Baseline(Refused { reason, .. })) => {
+            unreachable!("there is no baseline: {reason}")
+        }
     }
 }
 
@@ -125,18 +144,18 @@ fn against(
     candidate: &Sets<'_>,
     request: &BaselineRequest,
     setting: Setting,
-) -> Result<Measured, BenchError> {
+) -> Result<Against, BenchError> {
     let external = job.externals.iter().find(|(name, _)| *name == request.name);
     let uncompiled = Program::without_code(job.default.case + 1);
     let program = match (external, loader.program.baseline(&request.name)) {
         (Some(_), _) => &uncompiled,
         (None, Some(program)) => program,
         (None, None) => {
-            return Err(BenchError::Baseline("this kgen cannot time it".to_owned()));
+            return Err(Refused::new(Verdict::Unsupported, "this kgen cannot time it"));
         }
     };
     let Some(case) = program.case(job.default.case) else {
-        return Err(BenchError::Baseline(program.refusal(job.default.case).to_owned()));
+        return Err(Refused::new(Verdict::Unsupported, program.refusal(job.default.case)));
     };
     let mut own = match external {
         Some((_, external)) => Loader::of_external(program, *external),
@@ -157,7 +176,7 @@ pub(super) fn modules<'a>(
     variant: usize,
 ) -> Result<Modules<'a>, BenchError> {
     own.modules(device, variant).map_err(|error| match error.into_refusal() {
-        Ok((_, finding)) => BenchError::Baseline(finding.message),
+        Ok((verdict, finding)) => Refused::new(verdict, finding.message),
         Err(error) => EvalError::from(error).into(),
     })
 }
@@ -170,8 +189,11 @@ fn against_loaded(
     recipe: Recipe<'_, '_>,
     calls_library: bool,
     setting: Setting,
-) -> Result<Measured, BenchError> {
+) -> Result<Against, BenchError> {
     let is_external = recipe.modules.is_external();
+    if job.timing.side_by_side.is_some() {
+        judge(job, device, recipe)?;
+    }
     // Another process has its own data; here the baseline gets as many argument sets as the candidate.
     let n_sets = if is_external { 1 } else { candidate.sessions().len() };
     let sources = [job.baseline_inputs; 2];
@@ -184,17 +206,71 @@ fn against_loaded(
         baseline.close(device);
         return Err(baseline_note(false, error));
     }
-    let measured = in_turn(job, device, candidate, &baseline, setting);
+    let against = in_turn(job, device, candidate, &baseline, setting)
+        .and_then(|measured| with_usage(job, device, &baseline, measured));
     baseline.close(device);
-    let no_times = || BenchError::Baseline("the device gave samples that are no times".to_owned());
-    measured?.ok_or_else(no_times)
+    against
+}
+
+fn with_usage(
+    job: &TimingJob<'_, '_>,
+    device: &mut dyn Device,
+    baseline: &Sets<'_>,
+    measured: Option<Measured>,
+) -> Result<Against, BenchError> {
+    let no_times = || Refused::not_timed("the device gave samples that are no times");
+    let measured = measured.ok_or_else(no_times)?;
+    let usage = match job.timing.side_by_side {
+        Some(wanted) => usage::of(device, baseline, wanted, measured.sm_mhz)?,
+        None => Usage::default(),
+    };
+    Ok(Against { measured, usage })
+}
+
+/// Judges a baseline on the case's own data. The session ends before the candidate is timed.
+fn judge(
+    job: &TimingJob<'_, '_>,
+    device: &mut dyn Device,
+    recipe: Recipe<'_, '_>,
+) -> Result<(), BenchError> {
+    let is_external = recipe.modules.is_external();
+    let Recipe { case, program, modules, outputs } = recipe;
+    let session = Session::open(device, case, program, modules, job.data.source(), outputs)
+        .map_err(|error| baseline_note(is_external, error))?;
+    let wrong = match untimed(device, &session) {
+        Ok(_) => job.data.recheck(device, &session).map_err(EvalError::Machine),
+        Err(error) => {
+            session.close(device);
+            return Err(baseline_note(is_external, error));
+        }
+    };
+    session.close(device);
+    match wrong? {
+        None => Ok(()),
+        Some(result) => Err(refusal_of(&result)),
+    }
+}
+
+fn refusal_of(result: &CaseResult) -> BenchError {
+    let verdict = match result.outcome {
+        CaseOutcome::Judged(verdict) => verdict,
+        CaseOutcome::Skipped { .. } => Verdict::Unsupported,
+    };
+    let wrong = result.mismatch.as_ref().map(|mismatch| {
+        let Mismatch { output, n_wrong, n_elements, .. } = mismatch;
+        format!("{output}: {n_wrong} of {n_elements} elements are wrong")
+    });
+    let finding = result.findings.first().map(|finding| finding.message.clone());
+    Refused::new(verdict, wrong.or(finding).unwrap_or_else(|| verdict.to_string()))
 }
 
 /// Turns an error of a baseline into a note: it is not the candidate's fault.
 pub(super) fn baseline_note(is_external: bool, error: LaunchError) -> BenchError {
     match error {
-        LaunchError::Kernel { finding, device_lost, .. } if is_external || !device_lost => {
-            BenchError::Baseline(finding.message)
+        LaunchError::Kernel { verdict, finding, device_lost, .. }
+            if is_external || !device_lost =>
+        {
+            Refused::new(verdict, finding.message)
         }
         error => error.into(),
     }
@@ -217,7 +293,7 @@ fn in_turn(
         (Samples::Here(ours), Samples::Here(theirs)) => {
             with_graphs(device, &[&ours, &theirs], setting, |bench| compare(bench, &params, seed))
         }
-        _ => Err(BenchError::Baseline("not timed inside a graph".to_owned())),
+        _ => Err(Refused::not_timed("not timed inside a graph")),
     }
 }
 

@@ -13,11 +13,12 @@ mod roofline;
 #[cfg(test)]
 mod tests;
 mod tune;
+mod usage;
 
 use kgen_device::{Device, LaunchError, TimedCall};
 use kgen_measure::{Flush, L2, roofline::is_overhead_dominated};
 use kgen_record::{
-    CaseResult, CaseTiming, Finding, Flag, Mode, Roofline, Timing, TimingRequest, Verdict,
+    CaseResult, CaseTiming, Finding, Flag, Mode, Roofline, Timing, TimingRequest, Usage, Verdict,
 };
 use rand::{TryRngCore, rngs::OsRng};
 
@@ -219,6 +220,10 @@ fn timed(
         Samples::Here(calls) if job.timing.do_bench => do_bench::measure(device, &calls[..1])?,
         Samples::Here(_) | Samples::Elsewhere(_) => None,
     };
+    let usage = match job.timing.side_by_side {
+        Some(wanted) => usage::of(device, sets, wanted, compared.sm_mhz)?,
+        None => Usage::default(),
+    };
     let work = op.work(case);
     Ok(TimingOutcome::Timed(Box::new(CaseTiming {
         case: case.id.clone(),
@@ -235,6 +240,7 @@ fn timed(
         flags: compared.flags,
         do_bench,
         params: Vec::new(),
+        usage,
     })))
 }
 

@@ -184,6 +184,11 @@ impl BoundCall for Elsewhere {
         self.turns.borrow_mut().push_str(&"e".repeat(n));
         Ok(vec![30.0; n])
     }
+
+    fn repeat(&self, _: &mut dyn Device, seconds: f64) -> Result<u64, LaunchError> {
+        self.turns.borrow_mut().push_str(&format!("r{seconds}"));
+        Ok(1_000)
+    }
 }
 
 #[test]

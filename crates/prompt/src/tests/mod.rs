@@ -272,6 +272,8 @@ fn timed() -> Evaluation {
             comparison: Comparison::of(&[[baseline, us, us, baseline]; 16]),
             overhead_dominated: is_overhead_dominated(baseline, 2.3),
             note: None,
+            verdict: None,
+            usage: kgen_record::Usage::default(),
         }],
         bytes,
         flops,
@@ -285,6 +287,7 @@ fn timed() -> Evaluation {
         flags: vec![Flag::ClockDrift],
         do_bench: None,
         params: vec![("BLOCK".to_owned(), 256)],
+        usage: kgen_record::Usage::default(),
     };
     evaluation.timings = vec![
         timing("self=f32[4096,4096]", 45.0, 40.0, 134_217_728.0, 16_777_216.0),

@@ -105,5 +105,6 @@ fn timing(op: &str) -> TimingRequest {
         graph: false,
         do_bench: false,
         max_s: None,
+        side_by_side: None,
     }
 }

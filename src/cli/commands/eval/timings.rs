@@ -167,6 +167,7 @@ mod tests {
             flags: flags.to_vec(),
             do_bench: None,
             params: Vec::new(),
+            usage: kgen_record::Usage::default(),
         }
     }
 
