@@ -19,6 +19,13 @@ class CpuClock:
             marks.append(time.perf_counter())
         return [(end - start) * 1e6 for start, end in zip(marks, marks[1:])][warm_up:]
 
+    def loop(self, call, seconds):
+        start, calls = time.perf_counter(), 0
+        while (spent := time.perf_counter() - start) < seconds:
+            call()
+            calls += 1
+        return calls, spent
+
     def synchronise(self):
         pass
 
@@ -26,6 +33,8 @@ class CpuClock:
         pass
 
 
+# Seconds of work that a loop has waiting on the GPU, and at most so many calls.
+QUEUED_S, QUEUED_CALLS = 0.05, 1000
 # Bytes of tensors from which on it is worth while to look for those that nobody needs.
 MANY_BYTES = 8 << 30
 
@@ -51,6 +60,38 @@ class CudaClock:
             end.record()
         torch.cuda.synchronize()
         return [start.elapsed_time(end) * 1e3 for start, end in events]
+
+    def host_samples(self, call, n, warm_up, flush):
+        """Times by the host's clock, for work that torch's stream does not wait for."""
+        empty_cache, times = self.flusher(flush), []
+        for _ in range(warm_up + n):
+            empty_cache()
+            torch.cuda.synchronize()
+            start = time.perf_counter()
+            call()
+            torch.cuda.synchronize()
+            times.append((time.perf_counter() - start) * 1e6)
+        return times[warm_up:]
+
+    def loop(self, call, seconds):
+        """Calls back to back for so long, and waits; returns their number and the seconds. The GPU always has work waiting,
+        of a bounded time."""
+        torch.cuda.synchronize()
+        start = time.perf_counter()
+        call()
+        torch.cuda.synchronize()
+        once = time.perf_counter() - start
+        batch, calls = max(1, min(QUEUED_CALLS, int(QUEUED_S / once))), 1
+        before, after = (torch.cuda.Event() for _ in range(2))
+        while time.perf_counter() - start < seconds:
+            for _ in range(batch):
+                call()
+            calls += batch
+            after.record()
+            before.synchronize()
+            before, after = after, before
+        torch.cuda.synchronize()
+        return calls, time.perf_counter() - start
 
     def pairs(self, n):
         """Pairs of events. They are used again, since torch makes an event when it is first recorded."""

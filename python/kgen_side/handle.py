@@ -3,6 +3,7 @@
 import contextlib
 
 from .implementations import IMPLEMENTATIONS, gems
+from .libraries import Call
 from .memory import Memory
 from .precision import set_precision
 from .refusal import Refusal, refusal_of, torch
@@ -30,6 +31,7 @@ class Handle:
         self.memory = Memory(server.device, server.mappings)
         self.precision = request["precision"]
         self.impl = request["impl"]
+        self.call = None
         self.leading = request.get("aten") in LEADING
         self.context = gems if request["impl"] == "flag_gems" else contextlib.nullcontext
         try:
@@ -38,7 +40,7 @@ class Handle:
             self.places = [self.memory.place(output) for output in self.outputs]
             with self.running():
                 self.call = IMPLEMENTATIONS[request["impl"]](request, args, server.scratch)
-                if self.precision == "low":
+                if self.precision == "low" and not self.is_library():
                     self.call = in_bf16(self.call, self.outputs, server.device)
         except BaseException:
             with contextlib.suppress(Refusal):
@@ -54,6 +56,10 @@ class Handle:
                 yield
         except (Exception, SystemExit) as error:
             raise refusal_of(error, self.impl) from error
+
+    def is_library(self):
+        """Whether another library than PyTorch computes it."""
+        return isinstance(self.call, Call)
 
     def compute(self):
         """Calls once and returns the outputs, which are as they were announced."""
@@ -87,6 +93,8 @@ class Handle:
                     raise Refusal("wrong_outputs", f"output {i} has the {key} {found}, not {output[key]}")
 
     def close(self):
+        if self.is_library():
+            self.call.close()
         self.call = None
         self.places = []
         self.memory.close()

@@ -8,22 +8,15 @@ import tempfile
 import time
 import types
 
+from .libraries import LIBRARIES, bound
 from .refusal import Refusal, bad, need, torch
+from .tensors import overload_of
 
 if torch is not None:
     from torch.utils._python_dispatch import TorchDispatchMode
 
 # Operators whose CUDA kernels read every tensor as if it were contiguous.
 READS_CONTIGUOUS = ("_embedding_bag.default",)
-
-
-def overload_of(name):
-    """`torch.ops.aten.add.Tensor` for `add.Tensor`."""
-    base, _, overload = name.partition(".")
-    try:
-        return getattr(getattr(torch.ops.aten, base), overload or "default")
-    except AttributeError as error:
-        raise Refusal("unsupported", f"this PyTorch has no operator aten::{name}") from error
 
 
 def bind(overload, args):
@@ -161,4 +154,5 @@ IMPLEMENTATIONS = {
     "torch_compile_max_autotune": functools.partial(torch_compile, mode="max-autotune"),
     "flag_gems": flag_gems,
     "triton": triton_module,
+    **dict.fromkeys(LIBRARIES, bound),
 }

@@ -15,6 +15,7 @@ class Memory:
         self.mappings = mappings
         self.ipc = []
         self.copies = []
+        self.storages = set()
 
     def tensor(self, spec):
         raw = self.raw(spec["at"])
@@ -22,6 +23,7 @@ class Memory:
             copy = raw.to(self.device)
             self.copies.append((copy, raw))
             raw = copy
+        self.storages.add(raw.untyped_storage().data_ptr())
         return laid_out(raw, spec)
 
     def place(self, spec):

@@ -34,13 +34,19 @@ except (ImportError, OSError) as error:
     TORCH_ERROR = Refusal("no_torch" if getattr(error, "name", None) == "torch" else "other", f"torch: {error}")
 
 
+# Implementations whose exceptions say that they do not take the arguments.
+LACKING = ("aten", "jax", "cupy", "onnxruntime")
+# As CuPy, JAX and ONNX Runtime say it.
+OUT_OF_MEMORY = ("OutOfMemoryError", "RESOURCE_EXHAUSTED", "Failed to allocate memory")
+
+
 def refusal_of(error, impl="aten"):
     """What an exception of an implementation means: what PyTorch's own kernel does not take is `unsupported`, and what
     a library says it has no kernel for."""
     if isinstance(error, Refusal):
         return error
     message = f"{type(error).__name__}: {str(error).strip().partition(chr(10))[0]}"
-    if isinstance(error, torch.OutOfMemoryError):
+    if isinstance(error, torch.OutOfMemoryError) or any(sign in message for sign in OUT_OF_MEMORY):
         return Refusal("out_of_memory", message)
-    lacking = impl == "aten" or (impl != "triton" and isinstance(error, NotImplementedError))
+    lacking = impl in LACKING or (impl != "triton" and isinstance(error, NotImplementedError))
     return Refusal("unsupported" if lacking else "raised", message, error)

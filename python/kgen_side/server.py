@@ -10,12 +10,15 @@ from .clock import CpuClock, CudaClock, do_bench
 from .driver import Driver, Mappings
 from .handle import Handle
 from .implementations import IMPLEMENTATIONS
+from .libraries import offers
 from .memory import Memory
 from .precision import PRECISIONS, facts, settings
 from .refusal import Refusal, bad, need, refusal_of
+from .usage import memory_use
 
 # What reading a request runs into; errors of implementations never get that far as these.
 REQUEST_ERRORS = (OSError, LookupError, TypeError, ValueError, AttributeError)
+LONGEST_LOOP_S = 3600
 CHUNK = ("samples", "warm_up", "flush")
 
 
@@ -29,6 +32,9 @@ class Server:
         "run": (("handle",), ()),
         "time": (("handle", *CHUNK), ()),
         "do_bench": (("handle",), ()),
+        "loop": (("handle", "seconds"), ()),
+        "memory": (("handle",), ()),
+        "offers": (("impl",), ()),
         "time_cubin": (("cubin", "launches", *CHUNK), ()),
         "do_bench_cubin": (("cubin", "launches"), ()),
         "drop": (("handle",), ()),
@@ -125,11 +131,27 @@ class Server:
 
     def time(self, request):
         handle = self.handle(request)
+        unordered = self.driver and handle.is_library() and handle.call.clock == "host"
+        sample = self.clock.host_samples if unordered else self.clock.samples
         with handle.running(), handle.context():
-            return {"us": self.measure(handle.call, request)}
+            us = sample(handle.call, *(request[field] for field in CHUNK))
+        return {"us": us, "clock": "event" if self.driver and not unordered else "host"}
 
-    def measure(self, call, request):
-        return self.clock.samples(call, request["samples"], request["warm_up"], request["flush"])
+    def loop(self, request):
+        handle, seconds = self.handle(request), request["seconds"]
+        if not 0 < seconds <= LONGEST_LOOP_S:
+            raise bad(f"a loop lasts up to {LONGEST_LOOP_S} seconds, not {seconds}")
+        with handle.running(), handle.context():
+            calls, seconds = self.clock.loop(handle.call, seconds)
+        return {"calls": calls, "seconds": seconds}
+
+    def memory(self, request):
+        handle = self.handle(request)
+        with handle.running(), handle.context():
+            return memory_use(handle, self.device)
+
+    def offers(self, request):
+        return offers(request["impl"])
 
     def do_bench(self, request):
         handle = self.handle(request)
@@ -139,7 +161,8 @@ class Server:
 
     def time_cubin(self, request):
         with self.launcher(request) as call:
-            return {"us": self.measure(call, request)}
+            us = self.clock.samples(call, *(request[field] for field in CHUNK))
+            return {"us": us, "clock": "event"}
 
     def do_bench_cubin(self, request):
         with self.launcher(request) as call:

@@ -2,7 +2,7 @@
 
 import math
 
-from .refusal import bad, torch
+from .refusal import Refusal, bad, torch
 
 # The element types: their names in kgen and in torch.
 NAMES = "f64 f32 f16 bf16 i64 i32 i16 i8 u8 bool f8e4m3 f8e5m2".split()
@@ -16,6 +16,15 @@ def dtype_of(name):
 
 def dtype_name(dtype):
     return next((name for name in NAMES if dtype_of(name) == dtype), str(dtype))
+
+
+def overload_of(name):
+    """`torch.ops.aten.add.Tensor` for `add.Tensor`."""
+    base, _, overload = name.partition(".")
+    try:
+        return getattr(getattr(torch.ops.aten, base), overload or "default")
+    except AttributeError as error:
+        raise Refusal("unsupported", f"this PyTorch has no operator aten::{name}") from error
 
 
 SCALARS = {"int": int, "float": float, "bool": bool, "str": str, "dtype": dtype_of, "none": lambda _: None}

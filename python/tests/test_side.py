@@ -135,9 +135,22 @@ class Aten(WithClient):
 
     def test_it_times_as_many_samples_as_it_is_asked_for(self):
         handle = self.client.prepare("relu", [["self", self.vector(1)]], [self.out(1)])["ok"]["handle"]
-        times = self.client.ok("time", handle=handle, samples=5, warm_up=2, flush=FLUSH)["us"]
-        self.assertEqual(len(times), 5)
-        self.assertTrue(all(t > 0 for t in times), times)
+        found = self.client.ok("time", handle=handle, samples=5, warm_up=2, flush=FLUSH)
+        self.assertEqual((len(found["us"]), found["clock"]), (5, "host"))
+        self.assertTrue(all(t > 0 for t in found["us"]), found)
+
+    def test_a_loop_lasts_as_long_as_it_is_asked_to(self):
+        handle = self.client.prepare("relu", [["self", self.vector(1)]], [self.out(1)])["ok"]["handle"]
+        found = self.client.ok("loop", handle=handle, seconds=0.02)
+        self.assertGreater(found["calls"], 10)
+        self.assertTrue(0.02 <= found["seconds"] < 1, found)
+        for seconds in (0, -1, 1e9, float("nan")):
+            self.refused(self.client.ask("loop", handle=handle, seconds=seconds), "bad_request", "seconds")
+
+    def test_memory_of_the_cpu_is_not_measured(self):
+        handle = self.client.prepare("relu", [["self", self.vector(1)]], [self.out(1)])["ok"]["handle"]
+        nothing = {"peak_bytes": None, "workspace_bytes": None}
+        self.assertEqual(self.client.ok("memory", handle=handle), nothing)
 
     def test_a_dropped_handle_is_gone(self):
         handle = self.client.prepare("relu", [["self", self.vector(1)]], [self.out(1)])["ok"]["handle"]
