@@ -19,7 +19,7 @@ pub(crate) enum Backend {
 }
 
 impl Backend {
-    pub(crate) const ALL: [Self; 9] = [
+    pub(crate) const ALL: [Self; 12] = [
         Self::Builtin,
         Self::Cublas,
         Self::Pregenerated,
@@ -28,6 +28,9 @@ impl Backend {
         Self::Python(PythonKind::TorchCompile),
         Self::Python(PythonKind::TorchMaxAutotune),
         Self::Python(PythonKind::FlagGems),
+        Self::Python(PythonKind::Jax),
+        Self::Python(PythonKind::CuPy),
+        Self::Python(PythonKind::OnnxRuntime),
         Self::Python(PythonKind::Triton),
     ];
 
@@ -55,6 +58,9 @@ impl Backend {
             Self::Python(PythonKind::TorchCompile) => "what torch.compile makes of them",
             Self::Python(PythonKind::TorchMaxAutotune) => "the same with mode=\"max-autotune\"",
             Self::Python(PythonKind::FlagGems) => "the kernels of FlagGems",
+            Self::Python(PythonKind::Jax) => "the ops in JAX",
+            Self::Python(PythonKind::CuPy) => "the ops in CuPy",
+            Self::Python(PythonKind::OnnxRuntime) => "the ops in ONNX Runtime",
             Self::Python(PythonKind::Triton) => "kernels in Python of a BackendBench folder",
         }
     }

@@ -45,7 +45,7 @@ pub enum Error {
     /// There is none of that name.
     #[error(
         "unknown baseline `{name}` (known: {BUILTIN}, {CUBLAS}, aten, torch_compile, torch_compile_max_autotune, \
-         flag_gems, triton=DIR)"
+         flag_gems, jax, cupy, onnxruntime, triton=DIR)"
     )]
     Unknown { name: String },
     /// Its kernels cannot be read.

@@ -50,7 +50,7 @@ def version(name):
         return importlib.metadata.version(name)
     except importlib.metadata.PackageNotFoundError:
         return 'of unknown version'
-names = ('torch', 'triton', 'flag_gems')
+names = ('torch', 'triton', 'flag_gems', 'jax', 'cupy', 'onnxruntime', 'onnx')
 print(json.dumps({'python': platform.python_version(), **{name: version(name) for name in names}}))
 ";
 
@@ -77,15 +77,27 @@ pub struct Packages {
     pub triton: Option<String>,
     /// Version of FlagGems, where installed.
     pub flag_gems: Option<String>,
+    /// Version of JAX, where installed.
+    pub jax: Option<String>,
+    /// Version of `CuPy`, where installed.
+    pub cupy: Option<String>,
+    /// Version of ONNX Runtime, where installed.
+    pub onnxruntime: Option<String>,
+    /// Version of the package that makes models for it, where installed.
+    pub onnx: Option<String>,
 }
 
 impl Python {
     /// Returns the package that an implementation needs beside PyTorch and that is not there.
     #[must_use]
     pub const fn lacks(&self, kind: PythonKind) -> Option<&'static str> {
-        let Packages { triton, flag_gems, .. } = &self.packages;
+        let Packages { triton, flag_gems, jax, cupy, onnxruntime, onnx, .. } = &self.packages;
         match kind {
             PythonKind::FlagGems if flag_gems.is_none() => Some("flag_gems"),
+            PythonKind::Jax if jax.is_none() => Some("jax"),
+            PythonKind::CuPy if cupy.is_none() => Some("cupy"),
+            PythonKind::OnnxRuntime if onnxruntime.is_none() => Some("onnxruntime"),
+            PythonKind::OnnxRuntime if onnx.is_none() => Some("onnx"),
             PythonKind::TorchCompile | PythonKind::TorchMaxAutotune | PythonKind::Triton
                 if triton.is_none() =>
             {
@@ -98,9 +110,17 @@ impl Python {
 
 impl fmt::Display for Python {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Packages { python, torch, triton, flag_gems } = &self.packages;
+        let Packages { python, torch, triton, flag_gems, jax, cupy, onnxruntime, onnx: _ } =
+            &self.packages;
         write!(f, "torch {}", torch.as_deref().unwrap_or("of unknown version"))?;
-        for (name, version) in [("triton", triton), ("flag_gems", flag_gems)] {
+        let others = [
+            ("triton", triton),
+            ("flag_gems", flag_gems),
+            ("jax", jax),
+            ("cupy", cupy),
+            ("onnxruntime", onnxruntime),
+        ];
+        for (name, version) in others {
             if let Some(version) = version {
                 write!(f, ", {name} {version}")?;
             }
@@ -220,13 +240,15 @@ mod tests {
     fn an_interpreter_with_torch_is_described_by_what_it_has() {
         let dir = tempfile::tempdir().unwrap();
         let answer =
-            r#"{"python":"3.12.3","torch":"2.11.0+cu130","triton":"3.6.0","flag_gems":null}"#;
+            r#"{"python":"3.12.3","torch":"2.11.0+cu130","triton":"3.6.0","onnxruntime":"1.30.0"}"#;
         let path = interpreter(dir.path(), &format!("echo '{answer}'"));
         let found = find(Some(&path)).unwrap();
         let lacks = PythonKind::ALL.map(|kind| found.lacks(kind));
-        assert_eq!(lacks, [None, None, None, Some("flag_gems"), None]);
+        let [jax, cupy, onnx] = [Some("jax"), Some("cupy"), Some("onnx")];
+        assert_eq!(lacks, [None, None, None, Some("flag_gems"), jax, cupy, onnx, None]);
         let text = found.to_string();
         let at = path.display();
-        assert_eq!(text, format!("torch 2.11.0+cu130, triton 3.6.0, Python 3.12.3 at {at}"));
+        let wanted = "torch 2.11.0+cu130, triton 3.6.0, onnxruntime 1.30.0, Python 3.12.3";
+        assert_eq!(text, format!("{wanted} at {at}"));
     }
 }

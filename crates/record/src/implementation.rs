@@ -33,7 +33,7 @@ impl Implementation {
         Self::Kernel { source: source.into() }
     }
 
-    /// Returns an implementation that PyTorch or one of its libraries already has.
+    /// Returns an implementation that PyTorch or another library in Python already has.
     #[must_use]
     pub const fn python(kind: PythonKind) -> Self {
         Self::Python { kind, source: None, entry: None }
@@ -91,13 +91,29 @@ pub enum PythonKind {
     TorchMaxAutotune,
     /// The kernel of `FlagGems` for it.
     FlagGems,
+    /// The op in JAX, compiled for the case.
+    Jax,
+    /// The op in `CuPy`.
+    #[serde(rename = "cupy")]
+    CuPy,
+    /// The op as a node of ONNX, in ONNX Runtime.
+    #[serde(rename = "onnxruntime")]
+    OnnxRuntime,
     /// A Python module with a function for it, as `BackendBench` lays them out.
     Triton,
 }
 
 impl PythonKind {
-    pub const ALL: [Self; 5] =
-        [Self::Aten, Self::TorchCompile, Self::TorchMaxAutotune, Self::FlagGems, Self::Triton];
+    pub const ALL: [Self; 8] = [
+        Self::Aten,
+        Self::TorchCompile,
+        Self::TorchMaxAutotune,
+        Self::FlagGems,
+        Self::Jax,
+        Self::CuPy,
+        Self::OnnxRuntime,
+        Self::Triton,
+    ];
 
     /// Returns the name on the command line, in records and tables, and in the process' protocol.
     #[must_use]
@@ -107,6 +123,9 @@ impl PythonKind {
             Self::TorchCompile => "torch_compile",
             Self::TorchMaxAutotune => "torch_compile_max_autotune",
             Self::FlagGems => "flag_gems",
+            Self::Jax => "jax",
+            Self::CuPy => "cupy",
+            Self::OnnxRuntime => "onnxruntime",
             Self::Triton => "triton",
         }
     }
@@ -122,7 +141,7 @@ impl fmt::Display for PythonKind {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "unknown Python implementation `{0}` (known: aten, torch_compile, torch_compile_max_autotune, \
-     flag_gems, triton)"
+     flag_gems, jax, cupy, onnxruntime, triton)"
 )]
 pub struct UnknownPythonKindError(String);
 

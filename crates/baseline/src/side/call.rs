@@ -41,7 +41,11 @@ const fn function_of(kind: PythonKind) -> Option<&'static str> {
         PythonKind::Aten => Some(torch_code::FORWARD),
         PythonKind::TorchCompile => Some(torch_code::COMPILED),
         PythonKind::TorchMaxAutotune => Some(torch_code::AUTOTUNED),
-        PythonKind::FlagGems | PythonKind::Triton => None,
+        PythonKind::FlagGems
+        | PythonKind::Jax
+        | PythonKind::CuPy
+        | PythonKind::OnnxRuntime
+        | PythonKind::Triton => None,
     }
 }
 

@@ -25,7 +25,10 @@ const fn prepare_limit(kind: PythonKind) -> Duration {
     Duration::from_secs(match kind {
         PythonKind::Aten => 30,
         PythonKind::FlagGems | PythonKind::Triton => 60,
-        PythonKind::TorchCompile => 120,
+        // JAX and ONNX Runtime set up the GPU for themselves at the first call.
+        PythonKind::TorchCompile | PythonKind::Jax | PythonKind::CuPy | PythonKind::OnnxRuntime => {
+            120
+        }
         // Inductor compiles and times candidates for every product.
         PythonKind::TorchMaxAutotune => 600,
     })
