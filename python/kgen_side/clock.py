@@ -74,8 +74,8 @@ class CudaClock:
         return times[warm_up:]
 
     def loop(self, call, seconds):
-        """Calls back to back for so long, and waits; returns their number and the seconds. The GPU always has work waiting,
-        of a bounded time."""
+        """Calls back to back for so long, and waits; returns their number and the seconds. The GPU always has work
+        waiting, of a bounded time."""
         torch.cuda.synchronize()
         start = time.perf_counter()
         call()

@@ -131,11 +131,11 @@ class Server:
 
     def time(self, request):
         handle = self.handle(request)
-        unordered = self.driver and handle.is_library() and handle.call.clock == "host"
-        sample = self.clock.host_samples if unordered else self.clock.samples
+        blocking = handle.is_library() and handle.call.blocking
+        sample = self.clock.host_samples if blocking else self.clock.samples
         with handle.running(), handle.context():
             us = sample(handle.call, *(request[field] for field in CHUNK))
-        return {"us": us, "clock": "event" if self.driver and not unordered else "host"}
+        return {"us": us, "clock": "event" if self.driver and not blocking else "host"}
 
     def loop(self, request):
         handle, seconds = self.handle(request), request["seconds"]

@@ -110,7 +110,8 @@ class Case:
         self.overload, self.client = overload, client
         self.args, call = [], {}
         for name, shape in tensors:
-            value = drawn(name, shape).to(torch_dtype(dtype)) if name not in ("condition", "target") else drawn(name, shape)
+            value = drawn(name, shape)
+            value = value.to(torch_dtype(dtype)) if value.is_floating_point() else value
             name = CALLED.get(name, name)
             self.args.append([name, {"tensor": self.tensor(value)}])
             call[name] = value.double() if value.is_floating_point() else value
@@ -284,7 +285,8 @@ class Libraries(unittest.TestCase):
             cast = Case(self.client, "sum.dim_IntList", [X], KEPT, "f32")
             cast.args.append(["dtype", {"dtype": "f16"}])
             self.refused(cast.prepare(impl), "unsupported", "`dtype`")
-            smoothed = Case(self.client, "cross_entropy_loss.default", CLASSES, {"label_smoothing": {"float": 0.1}}, "f32")
+            options = {"label_smoothing": {"float": 0.1}}
+            smoothed = Case(self.client, "cross_entropy_loss.default", CLASSES, options, "f32")
             self.refused(smoothed.prepare(impl), "unsupported", "label_smoothing")
 
     @unittest.skipIf(DEVICE == "cpu", "memory is counted on a GPU")

@@ -1,7 +1,7 @@
 """Ops with ATen's semantics, in the functions that NumPy, CuPy and JAX share.
 
-Each takes the library and the arguments of the overload by the schema's names. Sums and functions are computed in the wide
-type; the caller rounds the results to the announced types. f16 that one operation rounds once stays f16.
+Each takes the library and the arguments of the overload by the schema's names. Sums and functions are computed in the
+wide type; the caller rounds the results to the announced types. f16 that one operation rounds once stays f16.
 """
 
 import math

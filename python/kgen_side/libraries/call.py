@@ -31,12 +31,21 @@ class Problem:
 
 
 class Call:
-    """A call in a library: it returns tensors that torch's current stream waits for."""
+    """A call in a library."""
 
-    # How it is timed: by events on torch's stream, or by the host's clock around synchronisations.
-    clock = "event"
+    # Whether the GPU is waited for before and after, since the library and torch's stream do not wait for each other.
+    blocking = False
 
     def __call__(self):
+        if not self.blocking:
+            return self.enqueue()
+        torch.cuda.synchronize()
+        results = self.enqueue()
+        torch.cuda.synchronize()
+        return results
+
+    def enqueue(self):
+        """Returns tensors that torch's current stream waits for."""
         raise NotImplementedError
 
     def memory_use(self):

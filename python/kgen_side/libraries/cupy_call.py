@@ -28,7 +28,7 @@ class CupyCall(Call):
         self.library = array_ops.Arrays(cupy, wide, cupyx.scipy.special.erf, cupy.matmul)
         self.dtypes = [getattr(cupy, numpy_name(dtype)) for dtype in problem.dtypes]
 
-    def __call__(self):
+    def enqueue(self):
         with self.stream:
             results = self.problem.op(self.library, **self.arrays, **self.problem.options)
             results = results if isinstance(results, tuple) else (results,)

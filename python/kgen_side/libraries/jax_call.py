@@ -1,8 +1,8 @@
 """Ops in JAX, compiled once for each call's shapes.
 
-The arrays are torch's tensors, which JAX imports through DLPack without a copy. JAX has streams of its own, so each call exchanges
-events with torch's by the rules of DLPack: an element imported anew makes JAX wait for what torch's stream holds, and the export of
-the results makes torch's stream wait for them. `ordered` tries that on the GPU before times by events are trusted.
+The arrays are torch's tensors, which JAX imports through DLPack without a copy. JAX has streams of its own, so each call
+exchanges events with torch's by the rules of DLPack: an element imported anew makes JAX wait for what torch's stream
+holds, and the export of the results makes torch's stream wait for them.
 """
 
 import functools
@@ -16,7 +16,7 @@ import jax.numpy as jnp
 
 from ..refusal import Refusal, need, torch
 from . import array_ops
-from .call import NOT_MEASURED, Call, Problem, numpy_name
+from .call import NOT_MEASURED, Call, numpy_name
 
 OPS = array_ops.OPS
 DTYPES = ("f64", "f32", "f16", "bf16")
@@ -25,15 +25,6 @@ DTYPES = ("f64", "f32", "f16", "bf16")
 jax.config.update("jax_enable_x64", True)
 if not torch.cuda.is_initialized():
     jax.config.update("jax_platforms", "cpu")
-
-
-def bind(problem):
-    call = JaxCall(problem)
-    if problem.device.type != "cuda":
-        call.clock = "host"
-    elif not ordered(problem.device):
-        call.clock, call.blocking = "host", True
-    return call
 
 
 def shared(tensor):
@@ -48,14 +39,14 @@ class JaxCall(Call):
     """A compiled call."""
 
     def __init__(self, problem):
-        self.blocking = problem.device.type != "cuda"
+        self.on_cpu = problem.device.type == "cpu"
         self.token = torch.zeros(1, device=problem.device)
         self.arrays = [shared(tensor) for tensor in problem.tensors.values()]
         self.compiled = jax.jit(traced(problem), keep_unused=True)
 
-    def __call__(self):
+    def enqueue(self):
         results = self.compiled(shared(self.token), *self.arrays)
-        if self.blocking:
+        if self.on_cpu or self.blocking:
             jax.block_until_ready(results)
         return [torch.from_dlpack(result) for result in results]
 
@@ -86,15 +77,4 @@ def traced(problem):
     return compute
 
 
-@functools.cache
-def ordered(device):
-    """Whether JAX waits for torch's stream, and torch's stream for JAX."""
-    x = torch.ones(1, device=device)
-    call = JaxCall(Problem(OPS["relu.default"], {"self": x}, {}, [x.dtype], [[1]], torch.float32, False, device))
-    call()
-    torch.cuda.synchronize()
-    # Tens of milliseconds during which JAX would read the old value, and torch a result that is not there yet.
-    torch.cuda._sleep(50_000_000)
-    x.fill_(3.0)
-    [result] = call()
-    return result.clone().item() == 3.0
+bind = JaxCall

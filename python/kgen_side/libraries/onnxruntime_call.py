@@ -29,7 +29,6 @@ class OnnxCall(Call):
 
     def __init__(self, problem):
         self.on_gpu = problem.device.type == "cuda"
-        self.clock = "event" if self.on_gpu else "host"
         # ONNX Runtime does not take the default stream for one that it is given.
         self.stream = torch.cuda.Stream(problem.device) if self.on_gpu else None
         node = problem.op(problem.tensors, problem.options)
@@ -59,7 +58,7 @@ class OnnxCall(Call):
         }
         return onnxruntime.InferenceSession(text, options, providers=[("CUDAExecutionProvider", settings)])
 
-    def __call__(self):
+    def enqueue(self):
         if not self.on_gpu:
             self.session.run_with_iobinding(self.binding, self.options)
             return self.outputs
