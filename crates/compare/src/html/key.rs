@@ -89,7 +89,8 @@ fn parts_of(name: &str) -> Vec<&str> {
 }
 
 /// Keeps both ends of a long text.
-pub(crate) fn shorten(text: &str, most: usize) -> String {
+#[must_use]
+pub fn shorten(text: &str, most: usize) -> String {
     let n_chars = text.chars().count();
     if n_chars <= most {
         return text.to_owned();

@@ -8,7 +8,8 @@ pub(crate) fn percent(share: f64) -> String {
 }
 
 /// A ratio of times, three significant digits: `1.24×`.
-pub(crate) fn times(ratio: f64) -> String {
+#[must_use]
+pub fn times(ratio: f64) -> String {
     format!("{}×", plain(ratio))
 }
 
@@ -33,7 +34,8 @@ pub(crate) fn cost(spend: &Spend) -> Option<String> {
 }
 
 /// A plain number with three significant digits.
-pub(crate) fn plain(value: f64) -> String {
+#[must_use]
+pub fn plain(value: f64) -> String {
     // The exponent after rounding: 0.9996 has the digits of 1.00.
     let scientific = format!("{value:.2e}");
     let exponent = scientific.split('e').nth(1).and_then(|text| text.parse::<i32>().ok());
@@ -42,7 +44,8 @@ pub(crate) fn plain(value: f64) -> String {
 }
 
 /// A count with thin spaces between thousands: `10 000`.
-pub(crate) fn count(n: u64) -> String {
+#[must_use]
+pub fn count(n: u64) -> String {
     let digits = n.to_string();
     let mut spaced = String::new();
     for (at, digit) in digits.chars().enumerate() {

@@ -3,11 +3,17 @@
 /// Colours, type and layout; for screens wide and narrow, light and dark, and for paper.
 pub(crate) const STYLE: &str = include_str!("page.css");
 
+/// Sorts tables.
+pub(crate) const SORT: &str = include_str!("sort.js");
+
+/// Hash of [`SORT`], made as that of [`SCRIPT`].
+pub(crate) const SORT_HASH: &str = "sha256-NiypewwtDJNzYfj8ETreubROFdepQU5daV+4mhvwiJ4=";
+
 /// Filters and sorts.
-pub(crate) const SCRIPT: &str = include_str!("page.js");
+pub(crate) const SCRIPT: &str = concat!(include_str!("sort.js"), include_str!("filter.js"));
 
 /// Hash of [`SCRIPT`] for the content policy, so that no other script runs: the output of
-/// `openssl dgst -sha256 -binary page.js | base64`.
+/// `cat sort.js filter.js | openssl dgst -sha256 -binary | base64`.
 pub(crate) const SCRIPT_HASH: &str = "sha256-gnNLnmnUdYmIG/ymxpMO84LKfy6ob0Ig5Es4Hzny/UM=";
 
 #[cfg(test)]

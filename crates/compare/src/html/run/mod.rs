@@ -13,10 +13,11 @@ use maud::{Markup, PreEscaped, html};
 use super::{
     cell::{self, Unit},
     context::Context,
-    document, drill, list, notes,
+    drill,
+    frame::{Frame, SCRIPTS, document, section as framed},
+    list, notes,
     number::{cost, count, seconds, usd},
     overall::speed_cells,
-    section as framed,
     texts::Texts,
 };
 use crate::{
@@ -50,7 +51,7 @@ pub fn page(arm: &Arm) -> String {
     let context = Context::of_run(arms, &comparison);
     let texts = Texts::new(&context);
     let Some(run) = arm.runs.first() else {
-        return document(("kgen report", "No run"), &[], &Markup::default());
+        return document(&frame("No run"), &[], &Markup::default());
     };
     let has_roofline = roofline::has_points(run);
     let parts = [
@@ -74,7 +75,11 @@ pub fn page(arm: &Arm) -> String {
         }))
         (framed("method", "Method", list(&method)))
     };
-    document(("kgen report", &title(run)), &parts, &body)
+    document(&frame(&title(run)), &parts, &body)
+}
+
+fn frame(title: &str) -> Frame<'_> {
+    Frame { command: "kgen report", title, style: "", scripts: SCRIPTS }
 }
 
 /// The title: `run_20261124: 2 of 3 ops solved`.
