@@ -62,11 +62,18 @@ pub struct Cell {
 pub enum Outcome {
     Passed,
     /// The judge's verdict, for example `wrong_output`, and its finding in one line.
-    Failed { verdict: String, finding: String },
+    Failed {
+        verdict: String,
+        finding: String,
+    },
     /// The implementation has nothing for this case.
-    NotOffered { reason: String },
+    NotOffered {
+        reason: String,
+    },
     /// It was not judged: too large, out of time, a failure of the machine.
-    NotRun { reason: String },
+    NotRun {
+        reason: String,
+    },
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -92,4 +99,31 @@ pub struct CellTiming {
     /// Whether a launch's overhead is most of its time.
     pub overhead_dominated: bool,
     pub flags: Vec<Flag>,
+}
+
+impl CellTiming {
+    /// The op's least traffic over the median, in 10^9 bytes per second; `None` without a time.
+    #[must_use]
+    pub fn gbps(&self) -> Option<f64> {
+        rate(self.bytes, self.time.median_us)
+    }
+
+    /// The op's operations over the median, in 10^9 per second; `None` without a time or any operation.
+    #[must_use]
+    pub fn gflops(&self) -> Option<f64> {
+        rate(self.flops, self.time.median_us)
+    }
+
+    /// The floor as a percentage of the median; `None` where the limit of the hardware is not known.
+    #[must_use]
+    pub fn percent_of_roofline(&self) -> Option<f64> {
+        let percent = self.roofline.as_ref()?.percent_of_floor(self.time.median_us);
+        Some(percent).filter(|percent| percent.is_finite())
+    }
+}
+
+/// 10^9 per second.
+fn rate(amount: f64, us: f64) -> Option<f64> {
+    let rate = amount / us * 1e-3;
+    (rate.is_finite() && 0.0 < rate).then_some(rate)
 }

@@ -1,8 +1,24 @@
 //! Results of `kgen bench`: implementations of ops side by side over a grid of cases.
 //!
-//! A [`Cell`] is one case with one implementation. Pure: takes no samples and reads no files.
+//! A [`Cell`] is one case with one implementation. [`rows`] and [`csv`] are for programs, [`table`] is for
+//! terminals, [`page`] for browsers, [`plots`] for papers.
+//!
+//! Pure: takes no samples and reads no files.
 
+mod case;
 mod cell;
+mod csv;
+mod document;
+mod row;
+mod summary;
+#[cfg(test)]
+mod tests;
+mod text;
 
 pub use cell::{Axis, Bench, Cell, CellTiming, FORMAT, Outcome};
+pub use csv::csv;
+pub use document::Document;
 pub use kgen_measure::{Energy, Memory, Usage};
+pub use row::{Row, rows};
+pub use summary::{ImplementationSummary, summary};
+pub use text::table;

@@ -1,0 +1,58 @@
+//! Cells side by side: one case with all its implementations.
+
+use std::collections::{BTreeMap, HashMap};
+
+use crate::{Bench, Cell, CellTiming};
+
+/// One case of one type.
+pub(crate) struct Case<'a> {
+    pub(crate) op: &'a str,
+    pub(crate) dtype: &'a str,
+    pub(crate) name: &'a str,
+    pub(crate) args: &'a str,
+    pub(crate) axes: &'a BTreeMap<String, i64>,
+    /// One per implementation, in order; `None` where it is not finished.
+    pub(crate) cells: Vec<Option<&'a Cell>>,
+}
+
+impl<'a> Case<'a> {
+    /// Implementations that have a time, by position.
+    pub(crate) fn timed(&self) -> impl Iterator<Item = (usize, &'a CellTiming)> {
+        let timing =
+            |(at, cell): (usize, &Option<&'a Cell>)| Some((at, (*cell)?.timing.as_deref()?));
+        self.cells.iter().enumerate().filter_map(timing)
+    }
+
+    /// Its place in the grid: `b = 16, s = 256`; its name where it has none.
+    pub(crate) fn place(&self, axes: &[crate::Axis]) -> String {
+        let value = |axis: &crate::Axis| {
+            self.axes.get(&axis.name).map(|value| format!("{} = {value}", axis.name))
+        };
+        let place: Vec<String> = axes.iter().filter_map(value).collect();
+        if place.is_empty() { self.name.to_owned() } else { place.join(", ") }
+    }
+}
+
+/// Returns the cases of a benchmark, in order.
+pub(crate) fn cases(bench: &Bench) -> Vec<Case<'_>> {
+    let position = |name: &str| bench.implementations.iter().position(|one| one == name);
+    let mut cases: Vec<Case<'_>> = Vec::new();
+    let mut places: HashMap<(&str, &str, &str), usize> = HashMap::new();
+    for cell in &bench.cells {
+        let Some(at) = position(&cell.implementation) else { continue };
+        let key = (&*cell.op, &*cell.dtype, &*cell.case);
+        let case = *places.entry(key).or_insert_with(|| {
+            cases.push(Case {
+                op: &cell.op,
+                dtype: &cell.dtype,
+                name: &cell.case,
+                args: &cell.args,
+                axes: &cell.axes,
+                cells: vec![None; bench.implementations.len()],
+            });
+            cases.len() - 1
+        });
+        cases[case].cells[at] = Some(cell);
+    }
+    cases
+}

@@ -1,0 +1,3 @@
+mod numbers;
+mod sample;
+mod text;
