@@ -116,11 +116,22 @@ pub(crate) fn request(
         op: op.name.clone(),
         definition: op.definition.clone(),
         candidate: Implementation::kernel(kernel),
+        cases,
+        ..request_of(settings, seed, pool)
+    }
+}
+
+/// Returns what the settings and a pool's device make of any request: it has no op, no candidate and no cases.
+pub(crate) fn request_of(settings: &Settings, seed: u64, pool: &Pool) -> EvalRequest {
+    EvalRequest {
+        op: String::new(),
+        definition: None,
+        candidate: Implementation::kernel(""),
         params: BTreeMap::default(),
         compile_only: false,
         count_code: true,
         profile: None,
-        cases,
+        cases: Vec::new(),
         seed,
         target: pool.target().clone(),
         on_gpu: pool.has_gpu(),

@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::{
-    commands::{check, doctor, experiment, export, import, list, selftest, setup, show},
+    commands::{bench, check, doctor, experiment, export, import, list, selftest, setup, show},
     document::Document,
 };
 use crate::report::Summary;
@@ -41,6 +41,8 @@ macro_rules! outputs {
 }
 
 outputs! {
+    kgen_bench::Document: "bench",
+    bench::BenchEstimate: "bench-estimate",
     Vec<check::FileReport>: "check",
     Comparison: "compare",
     Vec<doctor::Item>: "doctor",
@@ -117,6 +119,7 @@ pub(super) fn of_command(command: &str, kind: Option<&str>, is_dry: bool) -> Str
     let name = match command {
         "generate" | "resume" | "report" => "run",
         "profile" => "eval",
+        "bench" if is_dry => "bench-estimate",
         "experiment" if is_dry => "experiment-plan",
         "experiment" => "compare",
         "list" => match kind {

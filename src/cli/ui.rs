@@ -30,6 +30,8 @@ pub(crate) enum Verbosity {
 #[derive(Debug, Clone)]
 pub(crate) struct Ui {
     verbosity: Verbosity,
+    /// Whether tables have all columns.
+    wide: bool,
     /// Where standard output goes.
     out: Screen,
     /// Where standard error goes.
@@ -49,11 +51,17 @@ impl Ui {
         let out = Screen { width: width_of(&Term::stdout()), color: has_color(&io::stdout()) };
         Self {
             verbosity,
+            wide,
             out: if wide { Screen { width: None, ..out } } else { out },
             err: Screen { width: width_of(&Term::stderr()), color: has_color(&io::stderr()) },
             bars: bars.then(MultiProgress::new),
             document,
         }
+    }
+
+    /// Returns whether tables are asked for with all columns.
+    pub(crate) const fn is_wide(&self) -> bool {
+        self.wide
     }
 
     /// Returns whether details are asked for.

@@ -90,6 +90,13 @@ impl Comparison {
         Some(Self { speedup, ci, p, verdict: TimeVerdict::of(ci, p), n_blocks })
     }
 
+    /// Returns the comparison seen from the other arm: the candidate's time over the baseline's.
+    #[must_use]
+    pub fn swapped(&self) -> Self {
+        let ci = [1.0 / self.ci[1], 1.0 / self.ci[0]];
+        Self { speedup: 1.0 / self.speedup, ci, verdict: TimeVerdict::of(ci, self.p), ..*self }
+    }
+
     /// Joins comparisons of the same two arms from several processes; `None` without any.
     ///
     /// The speedup is the median of theirs. The interval reaches from the lowest to the highest
@@ -166,6 +173,8 @@ mod tests {
         assert_eq!((forth.verdict, back.verdict), (TimeVerdict::Faster, TimeVerdict::Slower));
         assert!(close(forth.speedup * back.speedup, 1.0));
         assert!(close(forth.p, back.p));
+        assert_eq!(forth.swapped().verdict, back.verdict);
+        assert!(close(forth.swapped().ci[0], back.ci[0]));
     }
 
     #[test]

@@ -115,7 +115,7 @@ pub(super) fn evaluate(
 const MAX_BYTES: u64 = (1 << 20) + 1;
 
 /// Reads a kernel file, which must be a regular file: a pipe or a device may never end.
-fn read_kernel(path: &Path) -> Result<String, CommandError> {
+pub(super) fn read_kernel(path: &Path) -> Result<String, CommandError> {
     let failed =
         |error| CommandError::config(format!("failed to read {}: {error}", path.display()));
     if !std::fs::metadata(path).map_err(failed)?.is_file() {

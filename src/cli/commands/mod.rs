@@ -4,6 +4,7 @@ pub(crate) mod check;
 pub(crate) mod compare;
 pub(crate) mod completions;
 pub(crate) mod doctor;
+pub(crate) mod bench;
 pub(crate) mod eval;
 pub(crate) mod experiment;
 pub(crate) mod export;

@@ -117,7 +117,7 @@ pub(super) fn given_kernels(
 }
 
 /// The warning before Python modules are judged.
-const HOST_CODE: &str = "\
+pub(super) const HOST_CODE: &str = "\
 Kernels in Python are programs with your rights, not device code: they can read
 files, keep results between calls and change PyTorch. They run in a process of
 their own; kgen finds honest mistakes in them and cannot promise more

@@ -87,7 +87,7 @@ fn elements(tensor: &TensorText) -> usize {
 
 impl TemplateValue {
     /// Returns the value with the extents of a point.
-    fn at(&self, point: &Symbols) -> Self {
+    pub(super) fn at(&self, point: &Symbols) -> Self {
         let extents =
             |extents: &[Extent]| extents.iter().map(|extent| extent.with(point)).collect();
         let tensor = |text: &TensorText| TensorText { shape: extents(&text.shape), ..text.clone() };

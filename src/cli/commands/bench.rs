@@ -1,0 +1,259 @@
+//! `kgen bench`: implementations of ops side by side over a grid of sizes.
+
+mod cells;
+mod execute;
+mod folder;
+mod grid;
+mod implementations;
+mod output;
+mod plan;
+mod values;
+
+use std::{path::PathBuf, time::Duration};
+
+use clap::{Args, Subcommand, ValueEnum};
+use kgen_record::RunId;
+use kgen_settings::{Overrides, Settings};
+
+use crate::cli::{
+    CommandError, Context,
+    args::{DeviceArgs, OutputArgs, SuiteArgs},
+    exit_codes::Exit,
+    machine,
+    output::FileArgs,
+    session,
+};
+
+use self::{execute::Executor, folder::Folder, plan::Draft};
+
+pub(crate) use self::{folder::read_bench, output::BenchEstimate};
+
+/// Time implementations of ops side by side over a grid of sizes, each judged first
+#[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub(crate) struct BenchArgs {
+    #[command(subcommand)]
+    command: Option<BenchCommand>,
+    #[command(flatten)]
+    grid: GridArgs,
+}
+
+#[derive(Debug, Subcommand)]
+enum BenchCommand {}
+
+#[derive(Debug, Args)]
+struct GridArgs {
+    /// Ops, by any of their names, for example layer_norm,gelu
+    #[arg(
+        long,
+        visible_alias = "op",
+        value_name = "OPS",
+        value_delimiter = ',',
+        help_heading = "Grid"
+    )]
+    ops: Option<Vec<String>>,
+    /// Values of the axis b, for example 16,32 or 1..64 (doubled) or 64..256+64 [default: 16]
+    #[arg(long, value_name = "VALUES", help_heading = "Grid")]
+    batch: Option<String>,
+    /// Values of the axis s [default: 1024]
+    #[arg(long, value_name = "VALUES", help_heading = "Grid")]
+    seq: Option<String>,
+    /// Values of the axis d [default: 1024]
+    #[arg(long, value_name = "VALUES", help_heading = "Grid")]
+    dim: Option<String>,
+    /// Values of any axis, for example h=8,16; may be repeated
+    #[arg(long, value_name = "NAME=VALUES", help_heading = "Grid")]
+    axis: Vec<String>,
+    /// Arguments of the op as a suite writes them, with axes as extents: 'self = "[m, k]", mat2 = "[k, m]"'
+    #[arg(long, value_name = "TABLE", help_heading = "Grid")]
+    args: Option<String>,
+    /// The gradient of each op in its place
+    #[arg(long, help_heading = "Grid")]
+    backward: bool,
+    /// Implementations, for example aten,torch_compile,builtin,triton=DIR,run:RUN_ID,kernel.cu; the others
+    /// are compared with the first [default: aten,builtin]
+    #[arg(long = "impl", value_name = "IMPLS", value_delimiter = ',', help_heading = "Grid")]
+    implementations: Option<Vec<String>>,
+    #[command(flatten)]
+    suite: SuiteArgs,
+    /// Seed of the inputs
+    #[arg(long, value_name = "N", help_heading = "Selection")]
+    seed: Option<i64>,
+    #[command(flatten)]
+    device: DeviceArgs,
+    /// Run each cell for so many seconds once more, for its energy
+    #[arg(long, value_name = "SECONDS", help_heading = "Timing")]
+    energy: Option<f64>,
+    /// Begin no further op after this time, for example 6m
+    #[arg(long, value_name = "TIME", help_heading = "Bench")]
+    max_time: Option<String>,
+    /// Name of the folder of results; the date and time without it
+    #[arg(long, value_name = "ID", help_heading = "Bench")]
+    bench_id: Option<String>,
+    /// Go on with a bench that was interrupted; takes no flags of the grid
+    #[arg(long, value_name = "ID", help_heading = "Bench")]
+    resume: Option<String>,
+    /// Go on though there are more than 100,000 cells
+    #[arg(long, help_heading = "Bench")]
+    yes: bool,
+    /// Print the number of cells and an estimate of the time, and start nothing
+    #[arg(long, help_heading = "Bench")]
+    dry_run: bool,
+    /// Print a table for people, CSV, JSON or a page for a browser
+    #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
+    format: BenchFormat,
+    #[command(flatten)]
+    file: FileArgs,
+    #[command(flatten)]
+    folder: OutputArgs,
+}
+
+/// How a bench is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub(crate) enum BenchFormat {
+    // No doc comments: they would spread the help text over many lines.
+    #[default]
+    Table,
+    Csv,
+    Json,
+    Html,
+}
+
+pub(crate) fn run(context: &Context, args: &BenchArgs) -> Result<Exit, CommandError> {
+    match &args.command {
+        Some(command) => match *command {},
+        None => run_grid(context, &args.grid),
+    }
+}
+
+fn run_grid(context: &Context, args: &GridArgs) -> Result<Exit, CommandError> {
+    let format = args.file.format(args.format, BenchFormat::Html)?;
+    let settings = settings(context, args)?;
+    let max_time = args.max_time.as_deref().map(values::duration).transpose()?;
+    let work = match &args.resume {
+        Some(id) => {
+            refuse_grid_flags(args)?;
+            Work::Resumed(Folder::open(&settings.run.output_dir, id)?)
+        }
+        None => {
+            let draft = Draft::new(context, &settings, args)?;
+            if args.dry_run {
+                return output::dry_run(context, &draft);
+            }
+            draft.refuse_many(args.yes)?;
+            Work::New(draft)
+        }
+    };
+    let runtime = session::runtime()?;
+    let (folder, time_is_up) = runtime.block_on(Box::pin(work.run(context, &settings, args, max_time)))?;
+    let reason = if time_is_up { "--max-time was reached" } else { "it was not reached" };
+    let bench = folder.bench(reason);
+    output::put(context, folder.dir(), &bench, &args.file, format)?;
+    Ok(output::exit(&bench, time_is_up))
+}
+
+/// A bench to begin, or to go on with.
+enum Work {
+    New(Draft),
+    Resumed(Folder),
+}
+
+impl Work {
+    /// Fills the missing cells; returns whether the time was up before.
+    async fn run(
+        self,
+        context: &Context,
+        settings: &Settings,
+        args: &GridArgs,
+        max_time: Option<Duration>,
+    ) -> Result<(Folder, bool), CommandError> {
+        if let Self::Resumed(folder) = &self
+            && folder.n_done() == folder.plan.n_cells()
+        {
+            // Nothing is left to judge: what is made of the results is made anew.
+            let Self::Resumed(folder) = self else { unreachable!("it was one a line above") };
+            return Ok((folder, false));
+        }
+        let machine = machine::start(&context.ui, settings).await?;
+        let mut folder = match self {
+            Self::New(draft) => {
+                let plan = draft.plan(settings, &machine, args.energy)?;
+                Folder::create(&settings.run.output_dir, plan)?
+            }
+            Self::Resumed(folder) => {
+                folder.plan.check_device(machine.pool.target())?;
+                folder
+            }
+        };
+        output::announce(context, folder.dir(), &machine, folder.plan.n_cells());
+        let ran = Executor::new(context, &machine, max_time).run(&mut folder).await;
+        machine.pool.shutdown().await;
+        Ok((folder, ran?))
+    }
+}
+
+/// Resolves the settings that the flags ask for.
+fn settings(context: &Context, args: &GridArgs) -> Result<Settings, CommandError> {
+    let timing = &args.device.timing;
+    if timing.baseline.is_some() || timing.compat.is_some() {
+        return Err(CommandError::usage("a bench has no --baseline and no --compat")
+            .hint("--impl names all implementations; the others are compared with the first"));
+    }
+    if args.energy.is_some_and(|seconds| !(0.1..=600.0).contains(&seconds)) {
+        return Err(CommandError::usage("--energy takes 0.1 to 600 seconds"));
+    }
+    let mut flags = Overrides::default();
+    args.suite.add_to(&mut flags);
+    args.device.add_to(&mut flags);
+    args.folder.add_to(&mut flags);
+    flags.set("run.seed", args.seed);
+    flags.set("suite.ops", args.ops.clone());
+    context.settings(&flags)
+}
+
+/// A bench that goes on has its grid already.
+fn refuse_grid_flags(args: &GridArgs) -> Result<(), CommandError> {
+    let suite = &args.suite;
+    let given = [
+        (args.ops.is_some(), "--ops"),
+        (args.batch.is_some(), "--batch"),
+        (args.seq.is_some(), "--seq"),
+        (args.dim.is_some(), "--dim"),
+        (!args.axis.is_empty(), "--axis"),
+        (args.args.is_some(), "--args"),
+        (args.backward, "--backward"),
+        (args.implementations.is_some(), "--impl"),
+        (suite.suite.is_some(), "--suite"),
+        (suite.dtypes.is_some(), "--dtypes"),
+        (suite.topn.is_some(), "--topn"),
+        (suite.max_bytes.is_some(), "--max-bytes"),
+        (suite.op_file.is_some(), "--op-file"),
+        (suite.precision.is_some(), "--precision"),
+        (args.seed.is_some(), "--seed"),
+        (args.energy.is_some(), "--energy"),
+        (args.bench_id.is_some(), "--bench-id"),
+        (args.dry_run, "--dry-run"),
+    ];
+    match given.into_iter().find(|(is_given, _)| *is_given) {
+        None => Ok(()),
+        Some((_, flag)) => Err(CommandError::usage(format!("--resume takes no {flag}"))
+            .hint("the bench goes on with the grid that it was begun with")),
+    }
+}
+
+/// Returns the name of a bench's folder: the one asked for, or of the time.
+fn bench_id(asked: Option<&str>) -> Result<String, CommandError> {
+    let id = match asked {
+        Some(id) => id.to_owned(),
+        None => jiff::Zoned::now().strftime("bench_%Y%m%d_%H%M%S").to_string(),
+    };
+    let checked: Result<RunId, _> = id.parse();
+    checked.map_err(|error| CommandError::usage(format!("--bench-id `{id}`: {error}")))?;
+    Ok(id)
+}
+
+/// Returns the folder of a bench by its ID or path.
+fn bench_dir(root: &std::path::Path, id: &str) -> PathBuf {
+    let path = PathBuf::from(id);
+    if path.join(folder::PLAN).is_file() { path } else { root.join(id) }
+}
