@@ -117,6 +117,55 @@ fn centres_and_their_intervals_are_those_of_scipys_test() {
 }
 
 #[test]
+fn rank_sums_are_those_of_scipy() {
+    for (name, a, b, statistic, p) in [
+        ("exact", SMALL5, EXACT16, 64.0, 0.050_027_028_355_201_73),
+        ("turned", EXACT16, SMALL5, 16.0, 0.050_027_028_355_201_73),
+        ("smallest", &SMALL5[..2], &SMALL5[2..], 1.0, 0.4),
+        ("unequal", &EXACT25[..8], APPROX64, 172.0, 0.136_649_725_328_786),
+        ("approx", EXACT25, APPROX64, 437.0, 0.000_935_773_074_991_643_6),
+        ("approx", EXACT50, EXACT25, 781.0, 0.080_521_338_171_715_61),
+        ("ties", TIES16, TIES40, 345.0, 0.654_485_716_247_936_3),
+        ("equal", TIES40, TIES40, 800.0, 1.0),
+    ] {
+        let found = rank_sum(a, b);
+        assert!(close(found.statistic, statistic), "{name}: {found:?}");
+        assert!(close(found.p, p), "{name}: {found:?}, {p}");
+    }
+    assert!(close(rank_sum(&[], &[1.0]).p, 1.0) && close(rank_sum(&[1.0; 9], &[1.0; 9]).p, 1.0));
+}
+
+/// The median of the differences of all pairs by NumPy, and the shifts that `mannwhitneyu(a, b - shift,
+/// use_continuity=False, method="asymptotic")` does not reject at 1 %.
+#[test]
+fn shifts_and_their_intervals_are_those_of_scipys_test() {
+    for (a, b, estimate, low, high) in [
+        (EXACT25, APPROX64, 0.008_314_5, 0.001_874, 0.014_877),
+        (EXACT16, EXACT50, -0.002_875_5, -0.009_124, 0.004_581),
+    ] {
+        let found = shift(a, b, 2.575_829_303_548_900_4).unwrap();
+        assert!(close(found.estimate, estimate), "{found:?}");
+        // Where the rank falls between two pairs, one pair more or less.
+        let far = (found.interval[0] - low).abs().max((found.interval[1] - high).abs());
+        assert!(far < 2e-4, "{found:?}, {low} to {high}");
+    }
+    assert_eq!(shift(&[], &[1.0], 2.576), None);
+    let one = shift(&[3.0], &[5.0], 2.576).unwrap();
+    assert_eq!((one.estimate, one.interval), (2.0, [2.0, 2.0]));
+}
+
+/// Differences by halving an interval are those by sorting all of them.
+#[test]
+fn shifts_are_differences_of_pairs() {
+    let (a, b) = (TIES16, TIES40);
+    let mut all: Vec<f64> = a.iter().flat_map(|a| b.iter().map(move |b| b - a)).collect();
+    all.sort_by(f64::total_cmp);
+    let found = shift(a, b, 1e9).unwrap();
+    assert!(close(found.estimate, quantile(&all, 0.5).unwrap()), "{found:?}");
+    assert!(close(found.interval[0], all[0]) && close(found.interval[1], all[all.len() - 1]));
+}
+
+#[test]
 fn quantiles_are_those_of_numpy() {
     let values = [
         19.177, 18.918, 19.342, 20.792, 19.48, 20.919, 19.076, 18.355, 19.351, 22.133, 19.768,
