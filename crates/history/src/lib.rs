@@ -1,0 +1,27 @@
+//! Results of benches and runs over time.
+//!
+//! - [`History`]: the file. An [`Entry`] is a bench or a run, a [`Series`] one case with one
+//!   implementation, which entry after entry measures.
+//! - [`regress()`]: whether anything became slower from one entry to another.
+//! - [`change_points`]: when the time of a series changed.
+
+#![warn(missing_docs)]
+
+mod change;
+mod entry;
+mod error;
+mod export;
+mod find;
+mod regress;
+mod store;
+#[cfg(test)]
+mod tests;
+
+pub use change::{ChangePoint, Line, Point, change_points};
+pub use entry::{
+    Entry, Kind, NewEntry, NewResult, PASSED, Recorded, Series, StoredResult, StoredTime,
+};
+pub use error::Error;
+pub use export::ExportRow;
+pub use regress::{Method, Options, Ratio, Report, Row, Verdict, paired, regress};
+pub use store::{Added, History};
