@@ -105,43 +105,59 @@ impl History {
         let of_number: HashMap<i64, usize> =
             entries.iter().enumerate().map(|(at, entry)| (entry.number, at)).collect();
         let gpus = gpus(&entries);
-        let series: HashMap<i64, Series> = self.series()?.into_iter().collect();
-        let mut found: HashMap<(i64, usize, &str), (Mode, Vec<(usize, f64)>)> = HashMap::new();
+        let mut found: HashMap<(i64, usize, &str), Medians> = HashMap::new();
         self.each_median(|median| {
-            // An entry that came since the first reading is left out.
-            if let Some(at) = of_number.get(&median.entry) {
+            // An entry that came since the first reading is left out; so is a time below the clock's step.
+            if let Some(at) = of_number.get(&median.entry).filter(|_| 0.0 < median.median_us) {
                 let key = (median.series, gpus[*at], median.mode.name());
-                let (_, line) = found.entry(key).or_insert_with(|| (median.mode, Vec::new()));
-                line.push((*at, median.median_us));
+                let new = || Medians { mode: median.mode, of_entries: Vec::new() };
+                let medians = found.entry(key).or_insert_with(new);
+                medians.of_entries.push((*at, median.median_us));
             }
         })?;
+        let series: HashMap<i64, Series> = self.series()?.into_iter().collect();
+        let lines = found.into_iter().filter_map(|((id, ..), medians)| {
+            Some(medians.line(series.get(&id)?.clone(), &entries))
+        });
+        let mut lines: Vec<Line> = lines.collect();
+        let first = |line: &Line| line.points.first().map(|point| point.entry);
+        lines.sort_by(|a, b| {
+            let key = |line| (first(line), line.mode.name());
+            a.series.cmp(&b.series).then_with(|| key(a).cmp(&key(b)))
+        });
+        Ok(lines)
+    }
+}
+
+/// The medians of a line.
+struct Medians {
+    mode: Mode,
+    /// By the index of their entry, in any order.
+    of_entries: Vec<(usize, f64)>,
+}
+
+impl Medians {
+    fn line(mut self, series: Series, entries: &[Entry]) -> Line {
+        self.of_entries.sort_unstable_by_key(|(at, _)| *at);
+        let newest = self.of_entries.last();
+        let gpu = newest.map(|(at, _)| entries[*at].device.clone()).unwrap_or_default();
         let point = |(at, median_us): (usize, f64)| {
             let Entry { number, created, .. } = entries[at];
             Point { entry: number, created, median_us }
         };
-        let mut lines: Vec<Line> = found
-            .into_iter()
-            .filter_map(|((id, ..), (mode, mut medians))| {
-                medians.sort_unstable_by_key(|(at, _)| *at);
-                let gpu = entries[medians.last()?.0].device.clone();
-                let points = medians.into_iter().filter(|(_, us)| 0.0 < *us).map(point).collect();
-                Some(Line { series: series.get(&id)?.clone(), gpu, mode, points })
-            })
-            .collect();
-        let key = |line: &Line| (line.points.first().map(|point| point.entry), line.mode.name());
-        lines.sort_by(|a, b| a.series.cmp(&b.series).then_with(|| key(a).cmp(&key(b))));
-        Ok(lines)
+        let points = self.of_entries.into_iter().map(point).collect();
+        Line { series, gpu, mode: self.mode, points }
     }
 }
 
 /// Of each entry, which GPU it was measured on: numbers of different ones are never mixed.
 fn gpus(entries: &[Entry]) -> Vec<usize> {
     let mut known: HashMap<&str, usize> = HashMap::new();
-    let mut number = |entry| {
+    let number = |entry| {
         let next = known.len();
         *known.entry(gpu(entry)).or_insert(next)
     };
-    entries.iter().map(&mut number).collect()
+    entries.iter().map(number).collect()
 }
 
 fn gpu(entry: &Entry) -> &str {

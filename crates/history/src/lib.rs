@@ -3,7 +3,7 @@
 //! - [`History`]: the file. An [`Entry`] is a bench or a run, a [`Series`] one case with one
 //!   implementation, which entry after entry measures.
 //! - [`regress()`]: whether anything became slower from one entry to another.
-//! - [`change_points`]: when the time of a series changed.
+//! - [`change_points`]: when the time of a series changed; [`trend`]: all of them as a page.
 
 #![warn(missing_docs)]
 
@@ -16,6 +16,7 @@ mod regress;
 mod store;
 #[cfg(test)]
 mod tests;
+pub mod trend;
 
 pub use change::{ChangePoint, Line, Point, change_points};
 pub use entry::{

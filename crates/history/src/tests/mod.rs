@@ -1,7 +1,13 @@
 //! Entries made by hand, in files of their own.
 
+mod change;
+mod export;
 mod files;
+mod regress;
+mod scale;
+mod simulation;
 mod store;
+mod trend;
 
 use std::path::PathBuf;
 

@@ -1,22 +1,30 @@
-//! Change points of a series by its energy: where do the values before differ from those after?
+//! Change points of a series: where does the mean of the values before differ from that after?
 //!
-//! The energy distance of two samples compares their whole distributions, so that no shape of the noise
-//! is assumed. A series is split where that distance is largest, if permutations of its values rarely
-//! reach it, and so are its parts. The distance is that of all before to all after, and the same within
-//! windows: of a change that is soon undone the series as a whole shows little.
+//! A series is split where the energy distance of the two sides is largest, if permutations of its values
+//! rarely reach it, and so are its parts. The distance is that of all before to all after, and the same
+//! within windows of many lengths: of a change that is soon undone, the series as a whole shows little.
 //!
 //! Source: Matteson and James 2014, "A nonparametric approach for multiple change point analysis"
-//! (E-divisive), with exponent 1, Szekely and Rizzo's distance, and a test of each part by itself; windows
-//! in place of their second index as in seeded binary segmentation (Kovacs and others 2023).
+//! (E-divisive) with exponent 2, which makes the distance that of means, and a test of each part by
+//! itself; windows as in seeded binary segmentation (Kovacs and others 2023).
 
 use rand::{SeedableRng, seq::SliceRandom};
 use rand_chacha::ChaCha8Rng;
 
+use super::order::median;
+
 /// Share by which a statistic of a permutation may seem larger by rounding alone.
 const ROUNDING: f64 = 1e-9;
 
-/// Lengths of the windows; each begins in the middle of the one before.
-const WINDOWS: [usize; 3] = [16, 32, 64];
+/// Length of the shortest windows; those of the next length are twice as long. Each begins in the middle of
+/// the one before.
+const SHORTEST_WINDOW: usize = 16;
+
+/// Standard deviations from the median at which values are cut off, so that no outlier is a mean by itself.
+const OUTLIER_SIGMAS: f64 = 5.0;
+
+/// Scales a median absolute deviation to a standard deviation of normal values.
+const MAD_TO_SIGMA: f64 = 1.4826;
 
 /// How series are divided.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -33,7 +41,7 @@ pub struct Divisive {
 
 impl Default for Divisive {
     fn default() -> Self {
-        Self { min_part: 3, level: 0.01, n_permutations: 199, seed: 0 }
+        Self { min_part: 3, level: 0.01, n_permutations: 99, seed: 0 }
     }
 }
 
@@ -72,16 +80,19 @@ fn split(values: &[f64], settings: &Divisive, rng: &mut ChaCha8Rng) -> Option<Ch
     if values.len() < 2 * min_part {
         return None;
     }
-    let (mut energy, mut order) = Energy::new(values, min_part);
-    let (at, found) = energy.best_split(&order);
-    if found <= 0.0 {
+    let mut values = limited(values)?;
+    let mut windows = Windows::new(values.len(), min_part);
+    let (at, found) = windows.best_split(&values);
+    // What rounding leaves of equal values is no distance.
+    let largest = values.iter().fold(0.0, |largest: f64, value| largest.max(value.abs()));
+    if found <= ROUNDING * largest * largest {
         return None;
     }
     let n_all = f64::from(settings.n_permutations) + 1.0;
     let mut n_reached = 1.0;
     for _ in 0..settings.n_permutations {
-        order.shuffle(rng);
-        if found * (1.0 - ROUNDING) <= energy.best_split(&order).1 {
+        values.shuffle(rng);
+        if found * (1.0 - ROUNDING) <= windows.largest(&values) {
             n_reached += 1.0;
         }
         if settings.level < n_reached / n_all {
@@ -92,151 +103,122 @@ fn split(values: &[f64], settings: &Divisive, rng: &mut ChaCha8Rng) -> Option<Ch
     (p <= settings.level).then_some(Change { at, p })
 }
 
-/// The values of a part by rank, and what does not depend on their order.
-struct Energy {
-    min_part: usize,
-    ascending: Vec<f64>,
-    /// By rank, the sum of the distances to all others.
-    distances: Vec<f64>,
-    /// The sum of the distances of all pairs.
-    total: f64,
-    /// By rank, number and sum of the values seen so far: partial sums as a Fenwick tree holds them.
-    seen: Vec<(f64, f64)>,
-    /// The values in the order at hand.
-    values: Vec<f64>,
+/// The distances of values to their median, outliers cut off; `None` without values.
+fn limited(values: &[f64]) -> Option<Vec<f64>> {
+    let middle = median(values)?;
+    let distances: Vec<f64> = values.iter().map(|value| value - middle).collect();
+    let sizes: Vec<f64> = distances.iter().map(|distance| distance.abs()).collect();
+    let limit = OUTLIER_SIGMAS * MAD_TO_SIGMA * median(&sizes)?;
+    // Where most values are equal, nothing says how far is far.
+    let limit = if 0.0 < limit { limit } else { f64::INFINITY };
+    Some(distances.into_iter().map(|distance| distance.clamp(-limit, limit)).collect())
 }
 
-impl Energy {
-    /// Returns it with the ranks of the values in their order.
-    fn new(values: &[f64], min_part: usize) -> (Self, Vec<usize>) {
-        let mut by_rank: Vec<usize> = (0..values.len()).collect();
-        by_rank.sort_by(|a, b| values[*a].total_cmp(&values[*b]));
-        // Around a value of the middle, so that sums stay as small as the differences.
-        let centre = values[by_rank[values.len() / 2]];
-        let ascending: Vec<f64> = by_rank.iter().map(|at| values[*at] - centre).collect();
-        let mut ranks = vec![0; values.len()];
-        for (rank, at) in by_rank.into_iter().enumerate() {
-            ranks[at] = rank;
-        }
-        let sum: f64 = ascending.iter().sum();
-        let mut below = 0.0;
-        let distance = |(rank, value): (usize, &f64)| {
-            let (n_below, n_above) = (rank as f64, (values.len() - rank) as f64);
-            let distance = (n_below * value - below) + ((sum - below) - n_above * value);
-            below += value;
-            distance
+/// The windows of a part, itself among them.
+struct Windows {
+    min_part: usize,
+    lengths: Vec<Length>,
+    /// Partial sums of the values at hand.
+    sums: Vec<f64>,
+}
+
+/// The windows of one length.
+struct Length {
+    length: usize,
+    starts: Vec<usize>,
+    /// The sizes that the left side may have.
+    sizes: Vec<f64>,
+    /// Of each, the factor of the squared distance of that side's sum from its expectation. That distance is
+    /// the difference of the means times the product of both sizes over `length`, and with exponent 2 the
+    /// energy distance is twice the square of that difference.
+    factors: Vec<f64>,
+}
+
+impl Windows {
+    /// Those of a part of `n` values.
+    fn new(n: usize, min_part: usize) -> Self {
+        let longer = |length: &usize| Some(2 * length);
+        let of_length = |length: usize, starts| {
+            let sizes: Vec<f64> = (min_part..=length - min_part).map(|size| size as f64).collect();
+            let n = length as f64;
+            let factors = sizes.iter().map(|left| 2.0 * n / (left * (n - left))).collect();
+            Length { length, starts, sizes, factors }
         };
-        let distances: Vec<f64> = ascending.iter().enumerate().map(distance).collect();
-        let total = distances.iter().sum::<f64>() / 2.0;
-        let seen = vec![(0.0, 0.0); values.len() + 1];
-        let values = Vec::with_capacity(values.len());
-        (Self { min_part, ascending, distances, total, seen, values }, ranks)
+        let lengths = std::iter::successors(Some(SHORTEST_WINDOW), longer)
+            .skip_while(|length| *length < 2 * min_part)
+            .take_while(|length| *length < n)
+            .map(|length| {
+                let starts = (0..n - length).step_by(length / 2).chain([n - length]);
+                of_length(length, starts.collect())
+            })
+            .chain([of_length(n, vec![0])])
+            .collect();
+        Self { min_part, lengths, sums: Vec::with_capacity(n + 1) }
     }
 
-    /// The best place to split values in the order of `ranks`, and its statistic: the energy distance of
-    /// the two sides, times the product of their sizes over their sum.
-    fn best_split(&mut self, ranks: &[usize]) -> (usize, f64) {
-        let mut best = self.best_of_all(ranks);
-        self.values.clear();
-        self.values.extend(ranks.iter().map(|rank| self.ascending[*rank]));
-        let n = ranks.len();
-        for width in WINDOWS.into_iter().filter(|width| *width < n && 2 * self.min_part <= *width) {
-            let starts = (0..n - width).step_by(width / 2).chain([n - width]);
-            for start in starts {
-                let (at, found) = best_of_window(&self.values[start..start + width], self.min_part);
-                if best.1 < found {
-                    best = (start + at, found);
+    /// The best place to split, and its statistic: the energy distance of the two sides, times the product
+    /// of their sizes over their sum.
+    fn best_split(&mut self, values: &[f64]) -> (usize, f64) {
+        let found = self.largest(values);
+        for windows in &self.lengths {
+            for &start in &windows.starts {
+                let of_window = windows.statistics(&self.sums[start..], self.min_part);
+                if let Some(at) = of_window.into_iter().position(|statistic| found <= statistic) {
+                    return (start + self.min_part + at, found);
                 }
             }
         }
-        // What rounding leaves of equal values is no distance.
-        if best.1 <= ROUNDING * self.total / n as f64 { (0, 0.0) } else { best }
+        (0, 0.0)
     }
 
-    /// The best place by the distance of all before to all after, in `n log n` steps.
-    fn best_of_all(&mut self, ranks: &[usize]) -> (usize, f64) {
-        self.seen.fill((0.0, 0.0));
-        // Of pairs within the left side, and from the left side to all.
-        let (mut within, mut to_all, mut sum) = (0.0, 0.0, 0.0);
-        let mut best = (0, 0.0);
-        for (n_left, &rank) in ranks.iter().enumerate() {
-            let value = self.ascending[rank];
-            let (n_below, below) = self.seen_below(rank);
-            let n_above = n_left as f64 - n_below;
-            within += (n_below * value - below) + ((sum - below) - n_above * value);
-            to_all += self.distances[rank];
+    /// The statistic of the best place.
+    fn largest(&mut self, values: &[f64]) -> f64 {
+        self.sums.clear();
+        self.sums.push(0.0);
+        let mut sum = 0.0;
+        self.sums.extend(values.iter().map(|value| {
             sum += value;
-            self.see(rank, value);
-            let across = to_all - 2.0 * within;
-            let sums = [within, across, self.total - within - across];
-            best = better(best, n_left + 1, ranks.len(), self.min_part, sums);
-        }
-        best
-    }
-
-    /// Number and sum of the values seen of lower rank.
-    fn seen_below(&self, rank: usize) -> (f64, f64) {
-        let (mut n, mut sum) = (0.0, 0.0);
-        let mut node = rank;
-        while node > 0 {
-            n += self.seen[node].0;
-            sum += self.seen[node].1;
-            node &= node - 1;
-        }
-        (n, sum)
-    }
-
-    fn see(&mut self, rank: usize, value: f64) {
-        let mut node = rank + 1;
-        while node < self.seen.len() {
-            self.seen[node].0 += 1.0;
-            self.seen[node].1 += value;
-            node += node & node.wrapping_neg();
-        }
+            sum
+        }));
+        let of_window =
+            |windows: &Length, start: usize| windows.largest(&self.sums[start..], self.min_part);
+        let all = self
+            .lengths
+            .iter()
+            .flat_map(|windows| windows.starts.iter().map(move |start| of_window(windows, *start)));
+        all.fold(0.0, f64::max)
     }
 }
 
-/// The best place to split a window, and its statistic, pair by pair: fast where they are few, since
-/// neighbours do not wait for each other's sums.
-fn best_of_window(values: &[f64], min_part: usize) -> (usize, f64) {
-    const LONGEST: usize = WINDOWS[WINDOWS.len() - 1];
-    // By place, the sums of the distances to those before and to those after.
-    let (mut before, mut after) = ([0.0_f64; LONGEST], [0.0_f64; LONGEST]);
-    for (at, value) in values.iter().enumerate() {
-        for (sum, other) in after[..at].iter_mut().zip(values) {
-            *sum += (value - other).abs();
-        }
-        for (sum, other) in before[at + 1..].iter_mut().zip(&values[at + 1..]) {
-            *sum += (value - other).abs();
-        }
+impl Length {
+    /// The statistic of every size of the left side. `sums`: from the window's start.
+    fn statistics(&self, sums: &[f64], min_part: usize) -> Vec<f64> {
+        let mean = (sums[self.length] - sums[0]) / self.length as f64;
+        let sides = sums[min_part..].iter().zip(&self.sizes).zip(&self.factors);
+        sides.map(|((sum, size), factor)| statistic(sum - sums[0], mean, *size, *factor)).collect()
     }
-    let total: f64 = before.iter().sum();
-    let (mut left, mut right) = (0.0, total);
-    let mut best = (0, 0.0);
-    for at in 0..values.len() {
-        left += before[at];
-        right -= after[at];
-        let sums = [left, total - left - right, right];
-        best = better(best, at + 1, values.len(), min_part, sums);
+
+    /// The largest of them, several at a time, which takes a quarter of the time.
+    fn largest(&self, sums: &[f64], min_part: usize) -> f64 {
+        let mean = (sums[self.length] - sums[0]) / self.length as f64;
+        let first = sums[0];
+        let mut lanes = [0.0_f64; 4];
+        let (sums, factors) = (sums[min_part..].chunks(4), self.factors.chunks(4));
+        for ((sums, sizes), factors) in sums.zip(self.sizes.chunks(4)).zip(factors) {
+            let sides = sums.iter().zip(sizes).zip(factors);
+            for (lane, ((sum, size), factor)) in lanes.iter_mut().zip(sides) {
+                let found = statistic(sum - first, mean, *size, *factor);
+                *lane = if *lane < found { found } else { *lane };
+            }
+        }
+        lanes.into_iter().fold(0.0, f64::max)
     }
-    best
 }
 
-/// The better of a split and that after `size` of `n` values. `sums`: the distances of the pairs on the
-/// left, across, and on the right.
-fn better(
-    best: (usize, f64),
-    size: usize,
-    n: usize,
-    min_part: usize,
-    [left, across, right]: [f64; 3],
-) -> (usize, f64) {
-    if size < min_part || n < size + min_part {
-        return best;
-    }
-    let (n_left, n_right) = (size as f64, (n - size) as f64);
-    let found = 2.0 / n as f64 * (across - left * n_right / n_left - right * n_left / n_right);
-    if best.1 < found { (size, found) } else { best }
+/// Of the sum of the left side, of `size` values.
+fn statistic(sum: f64, mean: f64, size: f64, factor: f64) -> f64 {
+    let distance = sum - mean * size;
+    distance * distance * factor
 }
 
 #[cfg(test)]
