@@ -105,20 +105,21 @@ fn connect(path: &Path, flags: OpenFlags, patience: Duration) -> rusqlite::Resul
 /// Reads whose file it is, on a connection that cannot write: even closing one that can may change the
 /// database of another program.
 fn check(path: &Path, patience: Duration) -> Result<(), Error> {
-    let identity = || {
-        let connection = connect(path, OpenFlags::SQLITE_OPEN_READ_ONLY, patience)?;
+    let identity = |flags| {
+        let connection = connect(path, flags, patience)?;
         let pragma = |name| connection.query_row(name, [], |row| row.get::<_, i64>(0));
         Ok((pragma("PRAGMA application_id")?, pragma("PRAGMA user_version")?))
     };
-    let (application, format) = match identity() {
-        // A process died while it wrote: who may write puts the file back as it was before.
+    let (application, format) = match identity(OpenFlags::SQLITE_OPEN_READ_ONLY) {
+        // A process died while it wrote: a connection that can write puts the file back as it was.
         Err(rusqlite::Error::SqliteFailure(error, _))
             if error.extended_code == ffi::SQLITE_READONLY_ROLLBACK =>
         {
-            return Ok(());
+            identity(OpenFlags::SQLITE_OPEN_READ_WRITE)
         }
-        identity => identity.at(path)?,
-    };
+        identity => identity,
+    }
+    .at(path)?;
     if application != schema::APPLICATION {
         return Err(Error::NotAHistory { path: path.to_owned() });
     }

@@ -93,7 +93,7 @@ fn entries_that_were_not_measured_alike_are_not_compared() {
     assert_eq!(why(&hot), "timing mode cold, now hot");
 }
 
-/// The old one is the baseline, 1.03 times as fast as the new one.
+/// As if the new one took `ratio` times as long.
 fn comparison(ratio: f64, half_width: f64, p: f64) -> Comparison {
     let ci = [1.0 / (ratio * (1.0 + half_width)), (1.0 + half_width) / ratio];
     Comparison { speedup: 1.0 / ratio, ci, p, verdict: TimeVerdict::of(ci, p), n_blocks: 48 }
