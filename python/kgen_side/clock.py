@@ -4,6 +4,7 @@ import gc
 import importlib.util
 import statistics
 import time
+import weakref
 
 from .implementations import kept_module
 from .refusal import bad, need, torch
@@ -35,6 +36,10 @@ class CpuClock:
 
 # Seconds of work that a loop has waiting on the GPU, and at most so many calls.
 QUEUED_S, QUEUED_CALLS = 0.05, 1000
+# Times that a chunk is sampled at most until the host is ahead of the GPU; a call that waits for the GPU itself never lets it.
+MOST_LEADS, LONGEST_LEAD_S = 4, 0.05
+# Of a multiprocessor, at most: at a lower clock the GPU spins for longer.
+CYCLES_PER_S = 2e9
 # Bytes of tensors from which on it is worth while to look for those that nobody needs.
 MANY_BYTES = 8 << 30
 
@@ -46,20 +51,39 @@ class CudaClock:
         self.driver = driver
         self.buffers = {}
         self.events = []
+        # Seconds of spinning that give the host time to enqueue a chunk, per call that needs them.
+        self.leads = weakref.WeakKeyDictionary()
 
     def samples(self, call, n, warm_up, flush):
         empty_cache = self.flusher(flush)
-        events = self.pairs(n)
         for _ in range(warm_up):
             empty_cache()
             call()
+        events = self.pairs(n)
+        lead_s = self.leads.get(call, 0.0)
+        for _ in range(MOST_LEADS):
+            enqueue_s = self.enqueue(call, events, empty_cache, lead_s)
+            # A sample that began before its call was enqueued holds time in which the GPU waited for the host.
+            is_late = events[0 if lead_s else -1][0].query()
+            torch.cuda.synchronize()
+            if not is_late:
+                break
+            lead_s = min(LONGEST_LEAD_S, max(2 * lead_s, 2 * enqueue_s))
+            self.leads[call] = lead_s
+        return [start.elapsed_time(end) * 1e3 for start, end in events]
+
+    @staticmethod
+    def enqueue(call, events, empty_cache, lead_s):
+        """Enqueues a chunk behind a kernel that spins for so long; returns the seconds that the host took."""
+        began = time.perf_counter()
+        if lead_s:
+            torch.cuda._sleep(int(lead_s * CYCLES_PER_S))
         for start, end in events:
             empty_cache()
             start.record()
             call()
             end.record()
-        torch.cuda.synchronize()
-        return [start.elapsed_time(end) * 1e3 for start, end in events]
+        return time.perf_counter() - began
 
     def host_samples(self, call, n, warm_up, flush):
         """Times by the host's clock, for work that torch's stream does not wait for."""

@@ -80,6 +80,27 @@ impl FileArgs {
     }
 }
 
+impl FileArgs {
+    /// Does that with a page, of which there is no document.
+    pub(crate) fn put_page(
+        &self,
+        context: &Context,
+        name: &str,
+        page: &str,
+    ) -> Result<(), CommandError> {
+        let file = match (&self.output, self.open) {
+            (None, false) => return context.ui.data(page),
+            (None, true) => std::env::temp_dir().join(name),
+            (Some(file), _) => file.clone(),
+        };
+        write(&context.ui, &file, page)?;
+        if self.open {
+            open(context, &file);
+        }
+        Ok(())
+    }
+}
+
 /// Ends a command: prints its failure and its document; returns the exit code.
 #[must_use]
 pub(crate) fn end(ui: &Ui, ended: Result<Exit, CommandError>) -> Exit {

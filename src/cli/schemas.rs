@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::{
-    commands::{bench, check, doctor, experiment, export, import, list, selftest, setup, show},
+    commands::{bench, check, doctor, experiment, export, history, import, list, regress, selftest, setup, show},
     document::Document,
 };
 use crate::report::Summary;
@@ -56,6 +56,8 @@ outputs! {
     Vec<list::OpItem>: "list-ops",
     Vec<list::RunItem>: "list-runs",
     Vec<list::SuiteItem>: "list-suites",
+    history::HistoryData: "history",
+    regress::RegressData: "regress",
     Summary: "run",
     selftest::Proofs: "selftest",
     setup::Installed: "setup",

@@ -25,7 +25,7 @@ pub use export::{Results, full_results, operator_summary};
 pub use gpus::{GpuId, GpuSummary, gpu_table};
 pub use kernelbench::{EvalResults, KernelBenchError, eval_results};
 pub use op_table::{cases_text, op_table, speedup_text, tables, tone, verdict_text};
-pub use page::page;
+pub use page::{best_timings, page};
 pub use scores::{FastShares, MeanSpeedup, score_table};
 pub use screen::{Screen, Tone};
 pub use spend::{AttemptSpend, cost_text, spend_line, spend_table, usd_text};

@@ -32,6 +32,35 @@ fn timed(run: &Run, op: &data::Op) -> Result<Vec<TimedCase>, kgen_store::Error> 
     Ok(reported_timings(&evaluation, confirmation.as_ref()).into_iter().map(case).collect())
 }
 
+/// The kernel that a run reports for an op, with its times.
+pub struct BestTimings {
+    pub op: String,
+    pub kernel: Option<String>,
+    pub timings: Vec<CaseTiming>,
+}
+
+/// Returns the kernels that a run reports, of the ops that it has solved.
+///
+/// # Errors
+///
+/// When the run cannot be read.
+pub fn best_timings(run: &Run) -> Result<Vec<BestTimings>, kgen_store::Error> {
+    let arm = alone(run)?;
+    let mut found = Vec::new();
+    for op in arm.runs.iter().flat_map(|run| &run.ops).filter(|op| op.solved) {
+        let Some(best) = op.best else { continue };
+        let attempt = attempt_id(&folder(&op.name), best);
+        let Some(evaluation) = run.evaluation(&attempt)? else { continue };
+        let confirmation = run.confirmation(&attempt)?;
+        found.push(BestTimings {
+            op: op.name.clone(),
+            kernel: run.kernel(&attempt)?,
+            timings: reported_timings(&evaluation, confirmation.as_ref()),
+        });
+    }
+    Ok(found)
+}
+
 fn case(timing: CaseTiming) -> TimedCase {
     TimedCase {
         args: timing.args,

@@ -11,7 +11,8 @@ use super::{Job, prepare::Source};
 type Choice = BTreeMap<String, i64>;
 
 /// Returns the requests that judge the params that the timing of a right kernel chose, on every
-/// case that is no realistic one: one per choice that is not the plan's default.
+/// case that is no realistic one: one per choice that is not the plan's default. Where all cases are
+/// realistic there is nothing to judge a choice on but the timed cases, whose outputs were judged.
 #[must_use]
 pub fn tuned(request: &EvalRequest, evaluation: &Evaluation) -> Vec<EvalRequest> {
     if !evaluation.verdict.is_pass() || !request.params.is_empty() {
@@ -23,14 +24,17 @@ pub fn tuned(request: &EvalRequest, evaluation: &Evaluation) -> Vec<EvalRequest>
         .iter()
         .map(|timing| (timing.case.as_str(), timing.params.iter().cloned().collect()))
         .collect();
+    let small = request.cases.iter().filter(|case| !case.class.is_large());
+    let cases: Vec<_> = small.cloned().collect();
+    if cases.is_empty() {
+        return Vec::new();
+    }
     let mut judged: Vec<Choice> = Vec::new();
-    for (case, choice) in choices {
+    for (case, choice) in choices.into_iter().filter(|(_, choice)| !choice.is_empty()) {
         if !judged.contains(&choice) && defaults(&job, case).as_ref() != Some(&choice) {
             judged.push(choice);
         }
     }
-    let small = request.cases.iter().filter(|case| !case.class.is_large());
-    let cases: Vec<_> = small.cloned().collect();
     let judge = |params| EvalRequest {
         params,
         cases: cases.clone(),
@@ -129,6 +133,19 @@ extern "C" __global__ void relu(const T_self* x, T_out* y, long long n, long lon
         assert!(choices[0].cases.iter().all(|case| !case.class.is_large()));
         let failed = Evaluation { verdict: Verdict::Fault, ..timed(&request, 256) };
         assert!(tuned(&request, &failed).is_empty());
+    }
+
+    #[test]
+    fn a_candidate_without_parameters_and_cases_of_real_sizes_alone_have_no_choice_to_judge() {
+        let chosen = request();
+        let library = Implementation::python(kgen_record::PythonKind::Aten);
+        let called = EvalRequest { candidate: library, ..chosen.clone() };
+        let mut evaluation = timed(&called, 256);
+        evaluation.timings.iter_mut().for_each(|timing| timing.params.clear());
+        assert!(tuned(&called, &evaluation).is_empty());
+        let mut realistic = chosen.clone();
+        realistic.cases.retain(|case| case.class.is_large());
+        assert!(tuned(&realistic, &timed(&chosen, 256)).is_empty());
     }
 
     #[test]

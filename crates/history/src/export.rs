@@ -148,13 +148,21 @@ impl History {
     pub fn export(&self) -> Result<impl Iterator<Item = Result<ExportRow, Error>>, Error> {
         let entries = self.entries()?;
         Ok(entries.into_iter().rev().flat_map(|entry| {
-            let results = self.results(entry.number);
-            let (results, error) = match results {
-                Ok(results) => (results, None),
+            let (rows, error) = match self.export_entry(&entry) {
+                Ok(rows) => (rows, None),
                 Err(error) => (Vec::new(), Some(Err(error))),
             };
-            let rows = results.into_iter().map(move |result| Ok(ExportRow::new(&entry, result)));
-            rows.chain(error)
+            rows.into_iter().map(Ok).chain(error)
         }))
+    }
+
+    /// Returns the results of one entry.
+    ///
+    /// # Errors
+    ///
+    /// Those of the file.
+    pub fn export_entry(&self, entry: &Entry) -> Result<Vec<ExportRow>, Error> {
+        let results = self.results(entry.number)?;
+        Ok(results.into_iter().map(|result| ExportRow::new(entry, result)).collect())
     }
 }

@@ -18,6 +18,7 @@ use kgen_settings::{Overrides, Settings};
 use crate::cli::{
     CommandError, Context,
     args::{DeviceArgs, OutputArgs, SuiteArgs},
+    commands::history,
     exit_codes::Exit,
     machine,
     output::FileArgs,
@@ -26,7 +27,10 @@ use crate::cli::{
 
 use self::{execute::Executor, folder::Folder, plan::Draft};
 
-pub(crate) use self::{folder::read_bench, output::BenchEstimate};
+pub(crate) use self::{
+    folder::{exists, kernels, latest, read_bench, requests},
+    output::BenchEstimate,
+};
 
 /// Time implementations of ops side by side over a grid of sizes, each judged first
 #[derive(Debug, Args)]
@@ -93,6 +97,19 @@ struct GridArgs {
     /// Go on with a bench that was interrupted; takes no flags of the grid
     #[arg(long, value_name = "ID", help_heading = "Bench")]
     resume: Option<String>,
+    /// Add the results to a history: history.sqlite in the folder of the runs, or FILE
+    #[arg(
+        long,
+        value_name = "FILE",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "",
+        help_heading = "Bench"
+    )]
+    history: Option<PathBuf>,
+    /// Name of the entry in the history
+    #[arg(long, value_name = "NAME", requires = "history", help_heading = "Bench")]
+    tag: Option<String>,
     /// Go on though there are more than 100,000 cells
     #[arg(long, help_heading = "Bench")]
     yes: bool,
@@ -149,6 +166,11 @@ fn run_grid(context: &Context, args: &GridArgs) -> Result<Exit, CommandError> {
     let reason = if time_is_up { "--max-time was reached" } else { "it was not reached" };
     let bench = folder.bench(reason);
     output::put(context, folder.dir(), &bench, &args.file, format)?;
+    if let Some(file) = &args.history {
+        let file = (!file.as_os_str().is_empty()).then_some(file.as_path());
+        let root = &settings.run.output_dir;
+        history::add_bench(context, root, file, folder.dir(), args.tag.as_deref())?;
+    }
     Ok(output::exit(&bench, time_is_up))
 }
 

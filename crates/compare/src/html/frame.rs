@@ -27,8 +27,11 @@ pub struct Script<'a> {
 /// Sorts tables of the class `sortable` by the attribute `data-v` of their cells.
 pub const SORTING: Script<'static> = Script { source: SORT, hash: SORT_HASH };
 
+/// Does that, and filters rows by a part of a name.
+pub const SORTING_AND_FILTER: Script<'static> = Script { source: SCRIPT, hash: SCRIPT_HASH };
+
 /// The scripts of the pages of a comparison and of a run.
-pub(crate) const SCRIPTS: &[Script<'static>] = &[Script { source: SCRIPT, hash: SCRIPT_HASH }];
+pub(crate) const SCRIPTS: &[Script<'static>] = &[SORTING_AND_FILTER];
 
 /// Returns a whole page: its head, the title below the name of the command, links to the parts that are
 /// there, and the parts.

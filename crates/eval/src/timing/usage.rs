@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use kgen_device::{BufferId, Device, LaunchError, TimedCall};
+use kgen_device::{BufferId, Device, GraphId, LaunchError, TimedCall, TimedWork};
 use kgen_measure::Flush;
 use kgen_record::{Energy, Memory, SideBySide, Usage};
 
@@ -51,16 +51,26 @@ fn energy(
     seconds: f64,
 ) -> Result<Option<Energy>, LaunchError> {
     let bare = |call: TimedCall| TimedCall { poison: Vec::new(), ..call };
-    let samples = match sets.samples() {
-        Samples::Here(calls) => Samples::Here(calls.into_iter().map(bare).collect()),
-        elsewhere @ Samples::Elsewhere(_) => elsewhere,
+    let samples = sets.samples();
+    let here = match &samples {
+        Samples::Here(_) => {
+            let calls = sets.calls().into_iter().map(bare).collect();
+            Some(Here::new(device, calls)?)
+        }
+        Samples::Elsewhere(_) => None,
     };
     let began = Instant::now();
     let mut n_calls = 0;
     let mut steps: Vec<(f64, f64, u64)> = Vec::new();
-    loop {
-        n_calls += slice(device, &samples)?;
-        let Some(now) = device.energy_mj() else { return Ok(None) };
+    let mut ended = Ok(());
+    while ended.is_ok() {
+        let slice = match (&here, &samples) {
+            (Some(here), _) => here.run(device),
+            (None, Samples::Elsewhere(call)) => call.repeat(device, SLICE_S),
+            (None, Samples::Here(_)) => unreachable!("calls of this process were taken above"),
+        };
+        ended = slice.map(|n| n_calls += n);
+        let Some(now) = device.energy_mj() else { break };
         let elapsed = began.elapsed().as_secs_f64();
         if steps.last().is_none_or(|(last, ..)| *last < now) {
             steps.push((now, elapsed, n_calls));
@@ -69,22 +79,52 @@ fn energy(
             break;
         }
     }
+    if let Some(graph) = here.and_then(|here| here.graph) {
+        device.drop_graph(graph);
+    }
+    ended?;
     // The first entry is no step: it is where the counter stood.
     let (Some(first), Some(last)) = (steps.get(1), steps.last()) else { return Ok(None) };
     Ok(Energy::of(last.0 - first.0, last.2 - first.2, last.1 - first.1))
 }
 
-fn slice(device: &mut dyn Device, samples: &Samples<'_>) -> Result<u64, LaunchError> {
-    let calls = match samples {
-        Samples::Elsewhere(call) => return call.repeat(device, SLICE_S),
-        Samples::Here(calls) => calls,
-    };
-    let order: Vec<usize> = (0..CHUNK).map(|sample| sample % calls.len()).collect();
-    let began = Instant::now();
-    let mut n_calls = 0;
-    while began.elapsed().as_secs_f64() < SLICE_S {
-        device.time(calls, &order, Flush::None)?;
-        n_calls += order.len() as u64;
+/// Calls of a graph, so that the GPU need not wait for the host between them.
+const GRAPH_CALLS: usize = 32;
+
+/// Calls back to back on this process' stream.
+struct Here {
+    calls: Vec<TimedCall>,
+    /// Calls of each of them.
+    per_sample: usize,
+    graph: Option<GraphId>,
+}
+
+impl Here {
+    /// Records a graph of the calls, where the device has graphs and takes the calls into one.
+    fn new(device: &mut dyn Device, calls: Vec<TimedCall>) -> Result<Self, LaunchError> {
+        let graph = match device.record_graph(&calls, GRAPH_CALLS) {
+            Err(LaunchError::Kernel { device_lost: false, .. }) => None,
+            graph => graph?,
+        };
+        Ok(match graph {
+            None => Self { calls, per_sample: 1, graph },
+            Some(id) => {
+                let work = TimedWork::Graph(id);
+                let calls = vec![TimedCall { poison: Vec::new(), work }];
+                Self { calls, per_sample: GRAPH_CALLS, graph }
+            }
+        })
     }
-    Ok(n_calls)
+
+    fn run(&self, device: &mut dyn Device) -> Result<u64, LaunchError> {
+        let n = CHUNK / self.per_sample;
+        let order: Vec<usize> = (0..n).map(|sample| sample % self.calls.len()).collect();
+        let began = Instant::now();
+        let mut n_calls = 0;
+        while began.elapsed().as_secs_f64() < SLICE_S {
+            device.time(&self.calls, &order, Flush::None)?;
+            n_calls += (n * self.per_sample) as u64;
+        }
+        Ok(n_calls)
+    }
 }

@@ -22,6 +22,17 @@ pub enum Method {
     Paired,
 }
 
+impl Method {
+    /// Its name in files.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Recorded => "recorded",
+            Self::Paired => "paired",
+        }
+    }
+}
+
 /// New over old: above 1 the new one is slower.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct Ratio {

@@ -8,8 +8,10 @@ use std::{
 };
 
 use kgen_bench::{Bench, Cell, FORMAT, Outcome};
+use kgen_eval::describe_args;
+use kgen_record::{EvalRequest, Implementation};
 
-use super::plan::{BenchPlan, PlannedOp};
+use super::plan::{BenchPlan, PlannedCase, PlannedOp};
 use crate::cli::{CommandError, commands::bench::bench_dir};
 
 /// The plan.
@@ -117,6 +119,55 @@ impl Folder {
 pub(crate) fn read_bench(root: &Path, id: &str) -> Result<Bench, CommandError> {
     let (plan, cells) = read(&bench_dir(root, id))?;
     Ok(bench(&plan, &cells, "the bench was interrupted"))
+}
+
+/// Returns whether there is a bench of this ID or path.
+pub(crate) fn exists(root: &Path, id: &str) -> bool {
+    bench_dir(root, id).join(PLAN).is_file()
+}
+
+/// Returns the ID of the newest bench.
+pub(crate) fn latest(root: &Path) -> Option<String> {
+    let entries = fs::read_dir(root).ok()?.filter_map(Result::ok);
+    let made = |entry: &fs::DirEntry| fs::metadata(entry.path().join(PLAN)).ok()?.modified().ok();
+    let dated = entries.filter_map(|entry| Some((made(&entry)?, entry.file_name())));
+    dated.max().and_then(|(_, name)| name.into_string().ok())
+}
+
+/// Returns the implementations of a bench, by op and name.
+pub(crate) fn kernels(
+    root: &Path,
+    id: &str,
+) -> Result<HashMap<(String, String), Implementation>, CommandError> {
+    let (plan, _) = read(&bench_dir(root, id))?;
+    let mut kernels = HashMap::new();
+    for op in &plan.ops {
+        for (name, kernel) in plan.implementations.iter().zip(&op.kernels) {
+            if let Some(kernel) = kernel {
+                kernels.insert((op.op.clone(), name.clone()), kernel.clone());
+            }
+        }
+    }
+    Ok(kernels)
+}
+
+/// Returns requests for single cases of a bench, by op, type and arguments; they have no candidate.
+pub(crate) fn requests(root: &Path, id: &str) -> Result<HashMap<Key, EvalRequest>, CommandError> {
+    let (plan, _) = read(&bench_dir(root, id))?;
+    let mut requests = HashMap::new();
+    for op in &plan.ops {
+        for PlannedCase { case, .. } in &op.cases {
+            let request = EvalRequest {
+                op: op.op.clone(),
+                definition: op.definition.clone(),
+                cases: vec![case.clone()],
+                ..plan.request.clone()
+            };
+            let key = (op.op.clone(), case.dtype.to_string(), describe_args(case));
+            requests.insert(key, request);
+        }
+    }
+    Ok(requests)
 }
 
 fn read(dir: &Path) -> Result<(BenchPlan, HashMap<Key, Cell>), CommandError> {

@@ -1,0 +1,107 @@
+//! Entries of a history out of benches and runs.
+
+use std::{collections::HashMap, path::Path};
+
+use kgen_history::{Kind, NewEntry, NewResult, PASSED, Series};
+use kgen_record::{CaseTiming, Implementation};
+use kgen_store::{Run, find_run};
+use sha2::{Digest as _, Sha256};
+
+use crate::{
+    cli::{CommandError, commands::bench},
+    report,
+};
+
+/// The name of a run's own kernels among implementations, in benches too: the next run has others.
+const OF_RUN: &str = "run";
+
+/// Reads the entry of a bench or a run, by ID or path.
+pub(crate) fn new_entry(root: &Path, id: &str) -> Result<NewEntry, CommandError> {
+    if bench::exists(root, id) {
+        return of_bench(root, id);
+    }
+    if id != "latest" && !root.join(id).is_dir() && !Path::new(id).is_dir() {
+        // `find_run` says which runs there are.
+        find_run(root, id)?;
+    }
+    if id == "latest"
+        && let Some(bench) = bench::latest(root)
+        && find_run(root, id).is_err()
+    {
+        return of_bench(root, &bench);
+    }
+    of_run(&Run::open(&find_run(root, id)?)?)
+}
+
+fn of_bench(root: &Path, id: &str) -> Result<NewEntry, CommandError> {
+    let bench = bench::read_bench(root, id)?;
+    let mut entry = NewEntry::from(&bench);
+    let kernels = kernels(root, id)?;
+    for result in &mut entry.results {
+        let kernel = kernels.get(&(result.series.op.clone(), result.series.implementation.clone()));
+        result.source_hash = kernel.and_then(|kernel| kernel.source()).map(hash);
+        result.series.implementation = unnumbered(&result.series.implementation);
+    }
+    Ok(entry)
+}
+
+/// Returns the implementations of a bench by op and name.
+pub(crate) fn kernels(
+    root: &Path,
+    id: &str,
+) -> Result<HashMap<(String, String), Implementation>, CommandError> {
+    bench::kernels(root, id)
+}
+
+/// Returns the name by which an implementation is known in other entries too.
+pub(crate) fn unnumbered(implementation: &str) -> String {
+    if implementation.starts_with("run:") { OF_RUN.to_owned() } else { implementation.to_owned() }
+}
+
+fn hash(source: &str) -> String {
+    Sha256::digest(source).iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn of_run(run: &Run) -> Result<NewEntry, CommandError> {
+    let info = run.info();
+    let mut results = Vec::new();
+    for solved in report::best_timings(run)? {
+        for timing in &solved.timings {
+            results.extend(of_case(&solved.op, timing, solved.kernel.as_deref()));
+        }
+    }
+    let session = info.device.sessions.first();
+    Ok(NewEntry {
+        source: info.run_id.to_string(),
+        kind: Kind::Run,
+        created: info.created_at.clone(),
+        device: info.device.target.name.clone(),
+        fingerprint: session.map(|session| session.fingerprint.clone()),
+        results,
+    })
+}
+
+/// Returns the results of a timed case: the run's kernel, then the baselines.
+fn of_case(op: &str, timing: &CaseTiming, kernel: Option<&str>) -> Vec<NewResult> {
+    let dtype = timing.case.split('[').next().unwrap_or_default();
+    let result = |implementation: &str, timed, note: Option<&String>| NewResult {
+        series: Series {
+            op: op.to_owned(),
+            dtype: dtype.to_owned(),
+            args: timing.args.clone(),
+            implementation: implementation.to_owned(),
+        },
+        outcome: PASSED.to_owned(),
+        reason: note.cloned(),
+        timing: timed,
+        source_hash: None,
+    };
+    let own = NewResult {
+        source_hash: kernel.map(hash),
+        ..result(OF_RUN, Some((timing.mode, timing.candidate.clone())), None)
+    };
+    let baselines = timing.baselines.iter().map(|of| {
+        result(&of.name, of.timing.clone().map(|time| (timing.mode, time)), of.note.as_ref())
+    });
+    std::iter::once(own).chain(baselines).collect()
+}

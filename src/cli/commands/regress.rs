@@ -1,0 +1,138 @@
+//! `kgen regress`: looks for slowdowns against an older entry of the history.
+
+mod again;
+mod report;
+
+use clap::{Args, ValueEnum};
+use kgen_history::{Entry, History, Options, Report};
+
+use crate::cli::{
+    CommandError, Context,
+    args::DeviceArgs,
+    commands::history::{self, HistoryFile},
+    exit_codes::Exit,
+};
+
+pub(crate) use report::RegressData;
+
+/// Look for cases that became slower against an older bench or run
+#[derive(Debug, Args)]
+pub(crate) struct RegressArgs {
+    /// Entry, bench or run: a number, tag, ID or path [default: the newest entry]
+    #[arg(value_name = "NEW")]
+    new: Option<String>,
+    /// Entry, bench or run that it is compared with; `last` is the newest older one of the same GPU
+    #[arg(long, value_name = "OLD", default_value = "last")]
+    against: String,
+    /// The least slowdown that counts, for example 3% or 0.03
+    #[arg(long, value_name = "SHARE", default_value = "3%", value_parser = share)]
+    min_effect: f64,
+    /// Keep to recorded samples: measure nothing again
+    #[arg(long)]
+    recorded: bool,
+    /// Print a table for people, Markdown for a pull request, or a JSON document
+    #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
+    format: RegressFormat,
+    #[command(flatten)]
+    file: HistoryFile,
+    #[command(flatten)]
+    device: DeviceArgs,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+enum RegressFormat {
+    // No doc comments: they would spread the help text over many lines.
+    #[default]
+    Table,
+    Markdown,
+    Json,
+}
+
+/// Reads a share: `3%`, `0.03`, or `3` as percent.
+fn share(text: &str) -> Result<f64, String> {
+    let (number, is_percent) = match text.trim().strip_suffix('%') {
+        Some(number) => (number, true),
+        None => (text.trim(), false),
+    };
+    let wrong = || format!("`{text}` is no share from 0 to 100 %, such as 3% or 0.03");
+    let value: f64 = number.trim().parse().map_err(|_| wrong())?;
+    let value = if is_percent || 1.0 <= value { value / 100.0 } else { value };
+    if (0.0..1.0).contains(&value) { Ok(value) } else { Err(wrong()) }
+}
+
+pub(crate) fn run(context: &Context, args: &RegressArgs) -> Result<Exit, CommandError> {
+    let (root, file) = args.file.places(context)?;
+    let mut history = if args.new.is_some() { History::create(&file)? } else { History::open(&file)? };
+    let new = match &args.new {
+        None => history.find("latest").map_err(|_| nothing("the history is empty"))?,
+        Some(name) => entry(context, &mut history, &root, name)?,
+    };
+    let old = match args.against.as_str() {
+        "last" => history.against("last", &new)?,
+        name => entry(context, &mut history, &root, name)?,
+    };
+    if old.number == new.number {
+        return Err(nothing(&format!("{} would be compared with itself", new.source)));
+    }
+    let options = Options { min_effect: args.min_effect, ..Options::default() };
+    let mut found = kgen_history::regress(&history.recorded(&old)?, &history.recorded(&new)?, &options);
+    if !args.recorded {
+        again::measure(context, &root, args, &mut found, [&old, &new], &options)?;
+    }
+    let changes = changes(&history, &found)?;
+    let data = RegressData::new(&old, &new, &found, &changes);
+    context.ui.result(&data, || match args.format {
+        RegressFormat::Markdown => data.markdown(),
+        RegressFormat::Table | RegressFormat::Json => data.text(context.ui.screen()),
+    })?;
+    Ok(if found.count("slower") > 0 { Exit::NotSolved } else { Exit::Ok })
+}
+
+fn nothing(reason: &str) -> CommandError {
+    CommandError::config(format!("there is nothing to compare: {reason}"))
+        .hint("`kgen history list` shows the entries, `kgen history add ID` adds one")
+}
+
+/// Finds an entry; a bench or run that is not there yet is added.
+fn entry(
+    context: &Context,
+    history: &mut History,
+    root: &std::path::Path,
+    name: &str,
+) -> Result<Entry, CommandError> {
+    match history.find(name) {
+        Ok(entry) => Ok(entry),
+        Err(missing) => {
+            if history::new_entry(root, name).is_err() {
+                return Err(missing.into());
+            }
+            history::add_one(context, history, root, name, None)
+        }
+    }
+}
+
+/// Finds the change points of the cases of a report.
+fn changes(history: &History, report: &Report) -> Result<Vec<report::CaseChanges>, CommandError> {
+    let wanted: std::collections::HashSet<_> = report.rows.iter().map(|row| &row.series).collect();
+    let lines = history.lines()?;
+    let lines = lines.iter().filter(|line| wanted.contains(&line.series));
+    let changed = lines.map(|line| report::CaseChanges::of(line));
+    Ok(changed.filter(|case| !case.points.is_empty()).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shares_are_read_as_percent_or_fractions() {
+        assert_eq!(["3%", "0.03", "3", "0", "0 %"].map(share), [
+            Ok(0.03),
+            Ok(0.03),
+            Ok(0.03),
+            Ok(0.0),
+            Ok(0.0)
+        ]);
+        assert!(["x", "-1", "100%", "", "nan"].iter().all(|text| share(text).is_err()));
+    }
+}
