@@ -72,7 +72,8 @@ pub(crate) const fn text(title: &'static str, explained: &'static str) -> Column
 }
 
 /// A table in a box that scrolls on its own.
-pub(crate) fn table(class: &str, title: &str, head: Markup, rows: Markup) -> Markup {
+#[must_use]
+pub fn table(class: &str, title: &str, head: Markup, rows: Markup) -> Markup {
     html! {
         div.wide tabindex="0" role="region" aria-label=(title) {
             table class=(class) { caption { (title) } thead { (head) } tbody { (rows) } }
@@ -109,6 +110,7 @@ pub(crate) fn estimate(estimate: Option<&Estimate>, unit: Unit) -> Markup {
 }
 
 /// A cell without a number, and the reason.
-pub(crate) fn none(reason: &str) -> Markup {
+#[must_use]
+pub fn none(reason: &str) -> Markup {
     html! { td.none { (reason) } }
 }

@@ -15,7 +15,7 @@ const DASHES: usize = 3;
 const SHORT: usize = 14;
 
 /// The looks of an arm.
-pub(crate) struct Key {
+pub struct Key {
     /// `A`, `B`, ... `Z`, `AA`, ...
     pub(crate) letter: String,
     /// The parts of its name that not all arms share.
@@ -26,18 +26,44 @@ pub(crate) struct Key {
 }
 
 impl Key {
+    /// The looks of the arm at a position that its name alone stands for.
+    #[must_use]
+    pub fn of_name(name: &str, index: usize) -> Self {
+        Self { letter: String::new(), own: name.to_owned(), short: shorten(name, SHORT), index }
+    }
+
+    /// The parts of its name that not all arms share, in full.
+    #[must_use]
+    pub fn own(&self) -> &str {
+        &self.own
+    }
+
+    /// Whether the name beside a line is not cut.
+    #[must_use]
+    pub fn is_whole(&self) -> bool {
+        self.short == self.own
+    }
+
+    /// Its letter, or its name where it has none.
+    pub(crate) fn title(&self) -> &str {
+        if self.letter.is_empty() { &self.own } else { &self.letter }
+    }
+
     /// Classes that set its colour and its dashes.
-    pub(crate) fn class(&self) -> String {
+    #[must_use]
+    pub fn class(&self) -> String {
         format!("s{} d{}", self.index % COLOURS, self.index / COLOURS % DASHES)
     }
 
     /// Its letter and short name, as beside a line.
-    pub(crate) fn label(&self) -> String {
-        format!("{} {}", self.letter, self.short).trim_end().to_owned()
+    #[must_use]
+    pub fn label(&self) -> String {
+        format!("{} {}", self.letter, self.short).trim().to_owned()
     }
 
     /// Its letter with its mark in its colour.
-    pub(crate) fn swatch(&self) -> Markup {
+    #[must_use]
+    pub fn swatch(&self) -> Markup {
         html! {
             span class={ "key " (self.class()) } {
                 svg viewBox="-5 -5 10 10" aria-hidden="true" { path.mark d=(self.mark()) {} }
@@ -53,7 +79,8 @@ impl Key {
     }
 
     /// Its mark around the origin, as the data of an SVG path about 8 units across.
-    pub(crate) fn mark(&self) -> &'static str {
+    #[must_use]
+    pub fn mark(&self) -> &'static str {
         match self.index % COLOURS {
             0 => "M-3.6 0a3.6 3.6 0 1 0 7.2 0a3.6 3.6 0 1 0-7.2 0z",
             1 => "M-3.2-3.2h6.4v6.4h-6.4z",

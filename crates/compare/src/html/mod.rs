@@ -21,7 +21,7 @@ mod pairs;
 pub mod plot;
 mod run;
 mod speedups;
-mod style;
+pub mod style;
 mod texts;
 
 use maud::{Markup, html};

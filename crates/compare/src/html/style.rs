@@ -1,7 +1,7 @@
 //! The style sheet and the script of the page.
 
 /// Colours, type and layout; for screens wide and narrow, light and dark, and for paper.
-pub(crate) const STYLE: &str = include_str!("page.css");
+pub const STYLE: &str = include_str!("page.css");
 
 /// Sorts tables.
 pub(crate) const SORT: &str = include_str!("sort.js");

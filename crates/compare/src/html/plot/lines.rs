@@ -3,7 +3,8 @@
 use maud::{Markup, html};
 
 use super::{
-    About, Area, Axis, LINE, WIDTH, axis_below, axis_left, group, label, mark, path, spread,
+    About, Area, Axis, Drawing, LINE, WIDTH, axis_below, axis_left, group, label, mark, path,
+    spread,
 };
 use crate::{
     html::{cell, key::Key, number::percent},
@@ -21,17 +22,19 @@ const LETTER: f64 = 7.4;
 const MOST_MARKS: usize = 12;
 
 /// The estimates of one arm.
-pub(crate) struct Series<'a> {
-    pub(crate) key: &'a Key,
+pub struct Series<'a> {
+    /// Its looks.
+    pub key: &'a Key,
     /// Places on the horizontal axis with the estimates there, ascending.
-    pub(crate) points: Vec<(f64, Estimate)>,
+    pub points: Vec<(f64, Estimate)>,
 }
 
 /// Where a point lies in the drawing.
 type Projection<'a> = dyn Fn(f64, f64) -> (f64, f64) + 'a;
 
 /// Room for the names right of the area.
-pub(crate) fn area_for(series: &[Series<'_>]) -> Area {
+#[must_use]
+pub fn area_for(series: &[Series<'_>]) -> Area {
     let names = 18.0 + series.iter().map(|one| width_of(one.key)).fold(0.0, f64::max);
     Area { x: (34.0, WIDTH - names), y: (26.0, 206.0) }
 }
@@ -44,10 +47,17 @@ pub(crate) fn figure(
     series: &[Series<'_>],
     numbers: (&str, &dyn Fn(f64) -> String),
 ) -> Markup {
+    let Drawing { height, markup } = drawing((x, y), series);
+    super::figure(about, height, &markup, &table(about.title, series, numbers))
+}
+
+/// The lines with their axes, whose scales lie in the area of [`area_for`].
+#[must_use]
+pub fn drawing((x, y): (&Axis<'_>, &Axis<'_>), series: &[Series<'_>]) -> Drawing {
     let area = area_for(series);
     let place = |at: f64, value: f64| (x.scale.place(at), y.scale.place(value));
     let has_bands = series.len() <= MOST_BANDS;
-    let drawing = html! {
+    let markup = html! {
         (axis_left(&area, y))
         (axis_below(&area, x))
         @if has_bands { @for one in series { (band(one, &place)) } }
@@ -58,7 +68,7 @@ pub(crate) fn figure(
                 (path("line", &places))
                 @for (at, point) in places.iter().zip(&one.points).skip(marked) {
                     @let (value, place) = ((y.show)(point.1.value), (x.show)(point.0));
-                    (mark(one.key, *at, &format!("{}: {value} at {place}", one.key.letter)))
+                    (mark(one.key, *at, &format!("{}: {value} at {place}", one.key.title())))
                 }
                 @if let (Some((at, end)), false) = (one.points.last(), has_bands)
                     && let Some(ends) = end.interval() {
@@ -68,7 +78,7 @@ pub(crate) fn figure(
         }
         (names(&area, series, &place))
     };
-    super::figure(about, area.height(), &drawing, &table(about.title, series, numbers))
+    Drawing { height: area.height(), markup }
 }
 
 /// The points of a line in the drawing.

@@ -2,70 +2,95 @@
 //! are read there without being scaled down; the page puts several beside each other.
 
 mod labels;
-pub(crate) mod lines;
+pub mod lines;
+pub mod roofline;
+pub mod samples;
 mod scale;
 
 pub(crate) use labels::spread;
 use maud::{Markup, html};
-pub(crate) use scale::{Scale, log_domain};
+pub use scale::{Scale, log_domain};
 
 use super::key::Key;
 
 /// Width of every drawing, in its own units (about a pixel).
-pub(crate) const WIDTH: f64 = 360.0;
+pub const WIDTH: f64 = 360.0;
 
 /// Height of a letter with its line, in units.
 pub(crate) const LINE: f64 = 13.0;
 
 /// A coordinate, to a tenth of a unit.
-pub(crate) fn px(place: f64) -> f64 {
+#[must_use]
+pub fn px(place: f64) -> f64 {
     // Adding 0 makes a plain zero of a negative one.
     (place * 10.0).round() / 10.0 + 0.0
 }
 
+/// A value beside a tick, without digits that say nothing.
+#[must_use]
+pub fn tick(value: f64) -> String {
+    format!("{value:.3e}").parse::<f64>().unwrap_or(value).to_string()
+}
+
 /// The area inside the axes.
 #[derive(Clone, Copy)]
-pub(crate) struct Area {
+pub struct Area {
     /// Left and right end.
-    pub(crate) x: (f64, f64),
+    pub x: (f64, f64),
     /// Upper and lower end.
-    pub(crate) y: (f64, f64),
+    pub y: (f64, f64),
 }
 
 impl Area {
     /// The range of an axis upwards.
-    pub(crate) fn up(&self) -> (f64, f64) {
+    #[must_use]
+    pub fn up(&self) -> (f64, f64) {
         (self.y.1, self.y.0)
     }
 
     /// Height of the whole drawing with room for the numbers and the title below.
-    pub(crate) fn height(&self) -> f64 {
+    #[must_use]
+    pub fn height(&self) -> f64 {
         self.y.1 + 38.0
     }
 }
 
 /// An axis: where values lie, and which are named.
-pub(crate) struct Axis<'a> {
-    pub(crate) scale: Scale,
-    pub(crate) ticks: Vec<f64>,
-    pub(crate) show: &'a dyn Fn(f64) -> String,
+pub struct Axis<'a> {
+    /// Places of values.
+    pub scale: Scale,
+    /// Values that are named.
+    pub ticks: Vec<f64>,
+    /// Writes a value.
+    pub show: &'a dyn Fn(f64) -> String,
     /// With its unit.
-    pub(crate) title: &'a str,
+    pub title: &'a str,
 }
 
 /// The words of a drawing.
-pub(crate) struct About<'a> {
+pub struct About<'a> {
     /// Unique on the page.
-    pub(crate) id: &'a str,
+    pub id: &'a str,
     /// Which of several drawings with this `id`.
-    pub(crate) nth: usize,
-    pub(crate) title: &'a str,
+    pub nth: usize,
+    /// Title above it.
+    pub title: &'a str,
     /// How to read it, in a sentence.
-    pub(crate) caption: &'a str,
+    pub caption: &'a str,
+}
+
+/// The inside of an SVG image that is [`WIDTH`] wide.
+#[derive(Clone)]
+pub struct Drawing {
+    /// Height in its own units (about a pixel).
+    pub height: f64,
+    /// Its elements.
+    pub markup: Markup,
 }
 
 /// A figure: a drawing of a height, and `below` it, more.
-pub(crate) fn figure(about: &About<'_>, height: f64, drawing: &Markup, below: &Markup) -> Markup {
+#[must_use]
+pub fn figure(about: &About<'_>, height: f64, drawing: &Markup, below: &Markup) -> Markup {
     let id = format!("{}-{}", about.id, about.nth);
     html! {
         figure.plot id=(id) {
@@ -78,7 +103,8 @@ pub(crate) fn figure(about: &About<'_>, height: f64, drawing: &Markup, below: &M
 }
 
 /// The horizontal axis with ticks, numbers and title below the area.
-pub(crate) fn axis_below(area: &Area, axis: &Axis<'_>) -> Markup {
+#[must_use]
+pub fn axis_below(area: &Area, axis: &Axis<'_>) -> Markup {
     let (_, y) = area.y;
     html! {
         (path("axis", &[(area.x.0, y), (area.x.1, y)]))
@@ -92,7 +118,8 @@ pub(crate) fn axis_below(area: &Area, axis: &Axis<'_>) -> Markup {
 }
 
 /// The vertical axis: faint lines across the area, numbers left of it, the title above.
-pub(crate) fn axis_left(area: &Area, axis: &Axis<'_>) -> Markup {
+#[must_use]
+pub fn axis_left(area: &Area, axis: &Axis<'_>) -> Markup {
     html! {
         @for tick in &axis.ticks {
             @let y = axis.scale.place(*tick);
@@ -104,7 +131,8 @@ pub(crate) fn axis_left(area: &Area, axis: &Axis<'_>) -> Markup {
 }
 
 /// Straight lines through points.
-pub(crate) fn path(class: &str, points: &[(f64, f64)]) -> Markup {
+#[must_use]
+pub fn path(class: &str, points: &[(f64, f64)]) -> Markup {
     html! {
         path class=(class) d={
             @for (at, (x, y)) in points.iter().enumerate() {
@@ -125,7 +153,8 @@ pub(crate) fn bar(class: &str, from: (f64, f64), to: (f64, f64), title: &str) ->
 }
 
 /// Text whose baseline starts at a place.
-pub(crate) fn label(class: &str, at: (f64, f64), text: &str) -> Markup {
+#[must_use]
+pub fn label(class: &str, at: (f64, f64), text: &str) -> Markup {
     html! { text class=(class) x=(px(at.0)) y=(px(at.1)) { (text) } }
 }
 
@@ -135,7 +164,8 @@ pub(crate) fn group(key: &Key, drawing: &Markup) -> Markup {
 }
 
 /// The mark of an arm; `title` is shown under a pointer, and may be empty.
-pub(crate) fn mark(key: &Key, at: (f64, f64), title: &str) -> Markup {
+#[must_use]
+pub fn mark(key: &Key, at: (f64, f64), title: &str) -> Markup {
     html! {
         path.mark d=(key.mark()) transform={ "translate(" (px(at.0)) " " (px(at.1)) ")" } {
             @if !title.is_empty() { title { (title) } }

@@ -2,7 +2,7 @@
 
 /// Maps an interval of values onto an interval of the drawing.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Scale {
+pub struct Scale {
     kind: Kind,
     /// First and last value, `low < high`.
     domain: (f64, f64),
@@ -18,21 +18,24 @@ enum Kind {
 
 impl Scale {
     /// A linear axis. An empty domain is widened to one unit.
-    pub(crate) fn linear(domain: (f64, f64), range: (f64, f64)) -> Self {
+    #[must_use]
+    pub fn linear(domain: (f64, f64), range: (f64, f64)) -> Self {
         let domain = if domain.0 < domain.1 { domain } else { (domain.0 - 0.5, domain.0 + 0.5) };
         Self { kind: Kind::Linear, domain, range }
     }
 
     /// A logarithmic axis over positive values. A domain without width is widened by a factor of
     /// two to both sides.
-    pub(crate) fn log(domain: (f64, f64), range: (f64, f64)) -> Self {
+    #[must_use]
+    pub fn log(domain: (f64, f64), range: (f64, f64)) -> Self {
         let low = domain.0.max(f64::MIN_POSITIVE);
         let domain = if low < domain.1 { (low, domain.1) } else { (low / 2.0, low * 2.0) };
         Self { kind: Kind::Log, domain, range }
     }
 
     /// Where `value` lies; beyond the ends it stays at the nearer end.
-    pub(crate) fn place(&self, value: f64) -> f64 {
+    #[must_use]
+    pub fn place(&self, value: f64) -> f64 {
         let (low, high) = self.domain;
         let value = value.clamp(low, high);
         let share = match self.kind {
@@ -43,12 +46,14 @@ impl Scale {
     }
 
     /// Whether `value` lies between the ends.
-    pub(crate) fn holds(&self, value: f64) -> bool {
+    #[must_use]
+    pub fn holds(&self, value: f64) -> bool {
         self.domain.0 <= value && value <= self.domain.1
     }
 
     /// Values for ticks, in order, `most` of them at most (at least two).
-    pub(crate) fn ticks(&self, most: usize) -> Vec<f64> {
+    #[must_use]
+    pub fn ticks(&self, most: usize) -> Vec<f64> {
         match self.kind {
             Kind::Linear => linear_ticks(self.domain, most),
             Kind::Log => log_ticks(self.domain, most),
@@ -57,7 +62,8 @@ impl Scale {
 
     /// Values for ticks of ratios, where a factor of two is a step that people think in: powers of
     /// two, with halves between them where there is room; over long ranges as [`Self::ticks`].
-    pub(crate) fn ratio_ticks(&self, most: usize) -> Vec<f64> {
+    #[must_use]
+    pub fn ratio_ticks(&self, most: usize) -> Vec<f64> {
         let (low, high) = self.domain;
         let octaves = powers(2.0, 1, low, high);
         let halves = powers(2.0, 1, low / 1.5, high / 1.5).into_iter().map(|tick| tick * 1.5);
@@ -74,10 +80,8 @@ impl Scale {
 
 /// The domain of a logarithmic axis: wide enough for all values and for those that must be seen
 /// (`always`), with a little air. `None` without a positive finite value.
-pub(crate) fn log_domain(
-    values: impl IntoIterator<Item = f64>,
-    always: &[f64],
-) -> Option<(f64, f64)> {
+#[must_use]
+pub fn log_domain(values: impl IntoIterator<Item = f64>, always: &[f64]) -> Option<(f64, f64)> {
     let mut low = f64::INFINITY;
     let mut high = 0.0f64;
     for value in values.into_iter().filter(|value| value.is_finite() && 0.0 < *value) {
