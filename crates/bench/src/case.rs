@@ -1,8 +1,11 @@
 //! Cells side by side: one case with all its implementations.
 
-use std::collections::{BTreeMap, HashMap};
+use std::{
+    collections::{BTreeMap, HashMap},
+    fmt,
+};
 
-use crate::{Bench, Cell, CellTiming};
+use crate::{Axis, Bench, Cell, CellTiming};
 
 /// One case of one type.
 pub(crate) struct Case<'a> {
@@ -24,12 +27,17 @@ impl<'a> Case<'a> {
     }
 
     /// Its place in the grid: `b = 16, s = 256`; its name where it has none.
-    pub(crate) fn place(&self, axes: &[crate::Axis]) -> String {
-        let value = |axis: &crate::Axis| {
-            self.axes.get(&axis.name).map(|value| format!("{} = {value}", axis.name))
-        };
+    pub(crate) fn place(&self, axes: &[Axis]) -> String {
+        let value =
+            |axis: &Axis| self.axes.get(&axis.name).map(|value| format!("{} = {value}", axis.name));
         let place: Vec<String> = axes.iter().filter_map(value).collect();
         if place.is_empty() { self.name.to_owned() } else { place.join(", ") }
+    }
+}
+
+impl fmt::Display for Case<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.op, self.args)
     }
 }
 

@@ -9,16 +9,19 @@ mod case;
 mod cell;
 mod csv;
 mod document;
+mod draw;
+mod page;
+mod plots;
 mod row;
 mod summary;
-#[cfg(test)]
-mod tests;
 mod text;
 
 pub use cell::{Axis, Bench, Cell, CellTiming, FORMAT, Outcome};
 pub use csv::csv;
 pub use document::Document;
 pub use kgen_measure::{Energy, Memory, Usage};
+pub use page::page;
+pub use plots::plots;
 pub use row::{Row, rows};
 pub use summary::{ImplementationSummary, summary};
 pub use text::table;

@@ -2,8 +2,8 @@
 
 use console::measure_text_width;
 
-use super::sample;
-use crate::table;
+use crate::sample;
+use kgen_bench::table;
 
 fn widest(text: &str) -> usize {
     text.lines().map(measure_text_width).max().unwrap()

@@ -3,8 +3,8 @@
 use kgen_measure::TimeVerdict;
 use schemars::schema_for;
 
-use super::sample::{self, HOSTILE};
-use crate::{Bench, Document, Outcome, Row, csv, rows, summary};
+use crate::sample::{self, HOSTILE};
+use kgen_bench::{Bench, Document, Outcome, Row, csv, rows, summary};
 
 fn close(found: Option<f64>, wanted: f64) -> bool {
     found.is_some_and(|found| (found / wanted - 1.0).abs() < 1e-4)
@@ -124,8 +124,9 @@ fn counts_and_means_per_implementation() {
     assert!(close(compile.speedup_geomean, mean));
     assert_eq!((builtin.passed, builtin.wrong), (22, 2));
     assert_eq!((jax.passed, jax.not_offered, jax.not_run, jax.same), (8, 12, 4, 8));
-    let all =
-        |one: &crate::ImplementationSummary| one.passed + one.wrong + one.not_offered + one.not_run;
+    let all = |one: &kgen_bench::ImplementationSummary| {
+        one.passed + one.wrong + one.not_offered + one.not_run
+    };
     assert!(summary(&bench).iter().all(|one| all(one) == 24));
     for cell in &mut bench.cells {
         cell.outcome = Outcome::NotRun { reason: String::new() };

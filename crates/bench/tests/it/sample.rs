@@ -7,7 +7,7 @@ use kgen_measure::{
     roofline::{Limit, Roofline},
 };
 
-use crate::{Axis, Bench, Cell, CellTiming, Energy, FORMAT, Memory, Outcome, Usage};
+use kgen_bench::{Axis, Bench, Cell, CellTiming, Energy, FORMAT, Memory, Outcome, Usage};
 
 /// Text that would become a part of a page, a CSV line or a terminal's screen.
 pub(crate) const HOSTILE: &str = "</script></style><script>window.hit=1</script><img src=x onerror=\"window.hit=1\">, \

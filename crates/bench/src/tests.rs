@@ -1,3 +1,0 @@
-mod numbers;
-mod sample;
-mod text;
