@@ -50,9 +50,8 @@ pub fn plots(bench: &Bench) -> Vec<(String, String)> {
     pictures.extend(by_case(&context));
     pictures.extend(scatter(&context));
     let mut names = BTreeSet::new();
-    let named = |picture: &Picture| {
-        (file_name(&picture.file, &mut names), standalone(picture, &context.keys))
-    };
+    let named =
+        |picture: &Picture| (file_name(&picture.file, &mut names), standalone(picture, &context));
     pictures.iter().map(named).collect()
 }
 
@@ -70,17 +69,17 @@ fn file_name(wish: &str, taken: &mut BTreeSet<String>) -> String {
     found
 }
 
-/// A drawing as a document: its title above it, and below it the implementations by their marks where
+/// A drawing as a document: above it its title, and its cases or the GPU; below it the implementations by their marks where
 /// it does not name them in full.
-fn standalone(picture: &Picture, keys: &[Key]) -> String {
-    let is_short = |key: &&Key| !key.is_whole();
-    let has_legend = picture.needs_legend || keys.iter().any(|key| is_short(&key));
+fn standalone(picture: &Picture, context: &Context<'_>) -> String {
+    let (keys, device) = (&context.keys, &context.bench.device);
+    let has_legend = picture.needs_legend || !keys.iter().all(Key::is_whole);
     let legend: &[Key] = if has_legend { keys } else { &[] };
     let bottom = TITLE + picture.drawing.height + 8.0;
     let height = bottom + LINE * legend.len() as f64 + MARGIN;
     let width = WIDTH + 2.0 * MARGIN;
-    let words = format!("{}. {}", picture.title, picture.caption);
-    let place = picture.caption.split(". ").next().unwrap_or_default();
+    let words = format!("{}. {}", picture.title, picture.caption());
+    let place = if picture.place.is_empty() { device } else { &picture.place };
     let svg = html! {
         svg xmlns="http://www.w3.org/2000/svg" width=(px(width)) height=(px(height))
             viewBox={ "0 0 " (px(width)) " " (px(height)) } role="img" {

@@ -36,6 +36,9 @@ const MOST_ROWS: usize = 40;
 /// Speedups at which the colour changes, above 1; below, their reciprocals.
 const STEPS: [f64; 4] = [1.01, 1.1, 1.33, 2.0];
 
+/// How to read a map.
+const WORDS: &str = "Blue is faster than the first implementation that passed, red slower.";
+
 /// Cells of a map: a name per column and row, and the cell of an implementation at each place.
 struct Map<'a> {
     left: f64,
@@ -77,10 +80,8 @@ pub(super) fn over_axes(
     let (op, dtype) = (panel.group.op, panel.group.dtype);
     Some(Picture {
         title: format!("{name}: speedup over {up} and {right}"),
-        caption: format!(
-            "{}. Blue is faster than the first implementation that passed, red slower.",
-            panel.place(context)
-        ),
+        place: panel.place(context),
+        words: WORDS.to_owned(),
         file: format!("{op}_{dtype}_speedup_{name}_over_{up}_{right}"),
         drawing: map.draw()?,
         needs_legend: false,
@@ -128,8 +129,8 @@ fn map_of(
     };
     Some(Picture {
         title: "Speedup by case".to_owned(),
-        caption: "Over the first implementation that passed; blue is faster, red slower."
-            .to_owned(),
+        place: String::new(),
+        words: WORDS.to_owned(),
         file: format!("speedup_by_case_{}", nth + 1),
         drawing: map.draw()?,
         needs_legend: true,

@@ -34,7 +34,6 @@ pub(super) fn picture(
     if series.is_empty() {
         return None;
     }
-    let place = panel.place(context);
     let words = match quantity {
         Quantity::Time => "Median of a call; shaded: 95 %.",
         Quantity::Bandwidth => "Least traffic over the median.",
@@ -43,7 +42,8 @@ pub(super) fn picture(
     let (op, dtype) = (panel.group.op, panel.group.dtype);
     Some(Picture {
         title: format!("{} over {name}", quantity.name()),
-        caption: format!("{place}. {words}"),
+        place: panel.place(context),
+        words: words.to_owned(),
         file: format!("{op}_{dtype}_{}_over_{name}", quantity.id()),
         drawing: drawing(&series, name, quantity)?,
         needs_legend: false,

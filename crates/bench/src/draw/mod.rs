@@ -19,6 +19,14 @@ pub(crate) use group::{Group, groups};
 pub(crate) use heat::by_case;
 pub(crate) use panel::{Panel, Quantity, Shape, panels};
 
+/// How to read the roofline.
+const ROOFLINE: &str = "One mark per timed cell, with a line to its limit: of the memory (slanted), or of the \
+                        arithmetic of its type (level).";
+
+/// How to read times over floors.
+const FLOOR: &str = "One mark per timed cell: its time over the least time by this GPU's measured peaks. On the \
+                     slanted line nothing is left to gain.";
+
 /// A benchmark with what all drawings need.
 pub(crate) struct Context<'a> {
     pub(crate) bench: &'a Bench,
@@ -30,13 +38,26 @@ pub(crate) struct Context<'a> {
 /// A drawing with its words.
 pub(crate) struct Picture {
     pub(crate) title: String,
+    /// Its cases, `gelu f32, b = 16`; empty for all.
+    pub(crate) place: String,
     /// How to read it, in a sentence.
-    pub(crate) caption: String,
+    pub(crate) words: String,
     /// Its name without its ending; may hold any characters.
     pub(crate) file: String,
     pub(crate) drawing: Drawing,
     /// Whether it names no implementation itself.
     pub(crate) needs_legend: bool,
+}
+
+impl Picture {
+    /// Its cases, and how to read it.
+    pub(crate) fn caption(&self) -> String {
+        if self.place.is_empty() {
+            self.words.clone()
+        } else {
+            format!("{}. {}", self.place, self.words)
+        }
+    }
 }
 
 impl<'a> Context<'a> {
@@ -61,19 +82,16 @@ impl<'a> Context<'a> {
 pub(crate) fn scatter(context: &Context<'_>) -> Vec<Picture> {
     let roofline = roofline::drawing(&points(context)).map(|drawing| Picture {
         title: "Arithmetic reached, and the limit of the hardware".to_owned(),
-        caption:
-            "One mark per timed cell, with a line to its limit: of the memory (slanted), or of the \
-                  arithmetic of its type (level)."
-                .to_owned(),
+        place: String::new(),
+        words: ROOFLINE.to_owned(),
         file: "roofline".to_owned(),
         drawing,
         needs_legend: true,
     });
     let floor = floor::drawing(context).map(|drawing| Picture {
         title: "Time over the floor".to_owned(),
-        caption: "One mark per timed cell: its time over the least time by this GPU's measured peaks. On the \
-                  slanted line nothing is left to gain."
-            .to_owned(),
+        place: String::new(),
+        words: FLOOR.to_owned(),
         file: "floor".to_owned(),
         drawing,
         needs_legend: true,

@@ -98,7 +98,7 @@ fn figures(context: &Context<'_>, id: &str, pictures: &[Picture]) -> Markup {
 }
 
 fn figure(id: &str, nth: usize, picture: &Picture) -> Markup {
-    let about = About { id, nth, title: &picture.title, caption: &picture.caption };
+    let about = About { id, nth, title: &picture.title, caption: &picture.caption() };
     let drawing = &picture.drawing;
     plot::figure(&about, drawing.height, &drawing.markup, &Markup::default())
 }
