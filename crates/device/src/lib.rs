@@ -17,7 +17,10 @@ use kgen_record::{
     Convolution, Finding, Gemm, LaunchCounters, Level, Target, Verdict, tensor_map::TensorMap,
 };
 
-pub use cuda::{CudaDevice, choose, driver_version, find_cublaslt, find_cudnn, gpus};
+pub use cuda::{
+    AllocationTime, Allocator, CudaDevice, HostMemory, MemoryCopy, Peer, choose, driver_version,
+    find_cublaslt, find_cudnn, gpus,
+};
 pub use emu::EmuDevice;
 pub use kgen_record::LaunchAttributes;
 pub use lock::GpuLock;

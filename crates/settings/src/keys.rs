@@ -298,8 +298,9 @@ impl Kind {
     }
 }
 
-/// Reads a number of bytes with a unit: `64MiB`, `1.5 GB`, `4096`.
-fn bytes(text: &str) -> Option<i64> {
+/// Reads a number of bytes, 1 or more, with a unit: `64MiB`, `1.5 GB`, `4096`.
+#[must_use]
+pub fn bytes(text: &str) -> Option<i64> {
     let text = text.trim();
     let end = text.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(text.len());
     let number: f64 = text[..end].trim().parse().ok()?;

@@ -12,6 +12,7 @@ mod driver;
 mod launch;
 mod library;
 mod list;
+mod memory;
 mod session;
 mod support;
 mod tensor_map;
@@ -44,6 +45,7 @@ use super::{
 pub use cublas::find_cublaslt;
 pub use cudnn::find_cudnn;
 pub use list::{choose, driver_version, gpus};
+pub use memory::{AllocationTime, Allocator, HostMemory, MemoryCopy, Peer};
 
 /// A GPU.
 #[derive(Debug)]

@@ -152,7 +152,7 @@ impl CudaDevice {
 
     /// Keeps the GPU busy while so many operations are enqueued without a flush between them, lest
     /// samples hold the time in which the GPU waits for the host.
-    fn hold(&mut self, n_ops: usize) -> Result<(), LaunchError> {
+    pub(super) fn hold(&mut self, n_ops: usize) -> Result<(), LaunchError> {
         let ns = (n_ops as u64).saturating_mul(HOLD_NS).min(MAX_HOLD_NS);
         let mut spin = self.support(Support::Spin(ns))?;
         self.enqueue_own(&mut spin)
@@ -200,7 +200,7 @@ impl CudaDevice {
     }
 
     /// Makes sure that there are so many events.
-    fn need_events(&mut self, n: usize) -> Result<(), LaunchError> {
+    pub(super) fn need_events(&mut self, n: usize) -> Result<(), LaunchError> {
         while self.events.len() < n {
             let made = event::create(CUevent_flags::CU_EVENT_DEFAULT);
             let event = made.map_err(|error| self.launch_error("make an event", error))?;
@@ -209,14 +209,14 @@ impl CudaDevice {
         Ok(())
     }
 
-    fn record_event(&mut self, index: usize) -> Result<(), LaunchError> {
+    pub(super) fn record_event(&mut self, index: usize) -> Result<(), LaunchError> {
         // SAFETY: event and stream are alive and of one context.
         let status = unsafe { event::record(self.events[index], self.stream) };
         self.check("record an event", status)
     }
 
     /// Returns the time between the two events of a sample, in microseconds.
-    fn elapsed_us(&mut self, sample: usize) -> Result<f64, LaunchError> {
+    pub(super) fn elapsed_us(&mut self, sample: usize) -> Result<f64, LaunchError> {
         // SAFETY: both events are recorded and, after the wait, complete.
         let elapsed =
             unsafe { event::elapsed(self.events[2 * sample], self.events[2 * sample + 1]) };
