@@ -43,6 +43,7 @@ macro_rules! outputs {
 outputs! {
     kgen_bench::Document: "bench",
     bench::BenchEstimate: "bench-estimate",
+    kgen_membench::Report: "bench-memory",
     Vec<check::FileReport>: "check",
     Comparison: "compare",
     Vec<doctor::Item>: "doctor",

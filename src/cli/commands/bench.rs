@@ -5,6 +5,7 @@ mod execute;
 mod folder;
 mod grid;
 mod implementations;
+mod memory;
 mod output;
 mod plan;
 mod values;
@@ -43,7 +44,10 @@ pub(crate) struct BenchArgs {
 }
 
 #[derive(Debug, Subcommand)]
-enum BenchCommand {}
+enum BenchCommand {
+    /// Measure copies, kernels that read and write, allocation and access patterns on a GPU
+    Memory(memory::MemoryArgs),
+}
 
 #[derive(Debug, Args)]
 struct GridArgs {
@@ -138,7 +142,7 @@ pub(crate) enum BenchFormat {
 
 pub(crate) fn run(context: &Context, args: &BenchArgs) -> Result<Exit, CommandError> {
     match &args.command {
-        Some(command) => match *command {},
+        Some(BenchCommand::Memory(args)) => memory::run(context, args),
         None => run_grid(context, &args.grid),
     }
 }

@@ -108,6 +108,12 @@ pub(super) fn put(
 ) -> Result<(), CommandError> {
     let failed = |error| CommandError::config(format!("cannot write into {}: {error}", dir.display()));
     fs::write(dir.join("bench.csv"), kgen_bench::csv(bench)).map_err(failed)?;
+    fs::write(dir.join("bench.html"), kgen_bench::page(bench)).map_err(failed)?;
+    let plots = dir.join("plots");
+    fs::create_dir_all(&plots).map_err(failed)?;
+    for (name, drawing) in kgen_bench::plots(bench) {
+        fs::write(plots.join(name), drawing).map_err(failed)?;
+    }
     let document = Document::new(bench);
     let width = context.ui.screen().width.unwrap_or(COLUMNS);
     let wide = context.ui.is_wide();
@@ -115,7 +121,7 @@ pub(super) fn put(
         BenchFormat::Table => kgen_bench::table(bench, width, wide),
         BenchFormat::Csv => kgen_bench::csv(bench),
         BenchFormat::Json => json_text(&document),
-        BenchFormat::Html => String::new(),
+        BenchFormat::Html => kgen_bench::page(bench),
     };
     file.put(context, &document, "kgen-bench.html", text)
 }
