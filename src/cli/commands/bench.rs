@@ -107,10 +107,9 @@ struct GridArgs {
         value_name = "FILE",
         num_args = 0..=1,
         require_equals = true,
-        default_missing_value = "",
         help_heading = "Bench"
     )]
-    history: Option<PathBuf>,
+    history: Option<Option<PathBuf>>,
     /// Name of the entry in the history
     #[arg(long, value_name = "NAME", requires = "history", help_heading = "Bench")]
     tag: Option<String>,
@@ -171,7 +170,7 @@ fn run_grid(context: &Context, args: &GridArgs) -> Result<Exit, CommandError> {
     let bench = folder.bench(reason);
     output::put(context, folder.dir(), &bench, &args.file, format)?;
     if let Some(file) = &args.history {
-        let file = (!file.as_os_str().is_empty()).then_some(file.as_path());
+        let file = file.as_deref();
         let root = &settings.run.output_dir;
         history::add_bench(context, root, file, folder.dir(), args.tag.as_deref())?;
     }

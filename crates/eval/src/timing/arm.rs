@@ -10,7 +10,7 @@ use crate::{
 };
 
 /// The byte that fills outputs and scratch before every sample: NaN in every floating-point type.
-const POISON: u8 = 0xff;
+pub(super) const POISON: u8 = 0xff;
 
 /// A program of a case with its argument sets: equal shapes at other addresses. Samples take them in
 /// turn, so that neither addresses nor data repeat from one launch to the next.

@@ -11,13 +11,13 @@ use kgen_record::{
 
 use super::{
     EvalError, Loader, Sets, TimingJob,
-    arm::Recipe,
+    arm::{POISON, Recipe},
     bench::{BenchError, Calls, Graphs, Refused, Samples},
     recipe, untimed, usage,
 };
 use crate::{
     Program,
-    session::{Modules, Session},
+    session::Modules,
 };
 
 /// How a case is timed.
@@ -191,22 +191,30 @@ fn against_loaded(
     setting: Setting,
 ) -> Result<Against, BenchError> {
     let is_external = recipe.modules.is_external();
-    if job.timing.side_by_side.is_some() {
-        judge(job, device, recipe)?;
+    let is_judged = job.timing.side_by_side.is_some();
+    if is_judged && !is_external {
+        let sets = Sets::open(device, recipe, &[job.data.source()])
+            .map_err(|error| baseline_note(false, error))?;
+        let judged = judge(job, device, &sets);
+        sets.close(device);
+        judged?;
     }
-    // Another process has its own data; here the baseline gets as many argument sets as the candidate.
+    // Another process has its own data, but where it is judged on the case's: compiling it twice would take
+    // longer than all else. Here the baseline gets as many argument sets as the candidate.
     let n_sets = if is_external { 1 } else { candidate.sessions().len() };
-    let sources = [job.baseline_inputs; 2];
-    let baseline = match Sets::open(device, recipe, &sources[..n_sets]) {
-        Ok(baseline) => baseline,
-        Err(error) => return Err(baseline_note(is_external, error)),
+    let inputs = if is_judged && is_external { job.data.source() } else { job.baseline_inputs };
+    let baseline = Sets::open(device, recipe, &[inputs; 2][..n_sets])
+        .map_err(|error| baseline_note(is_external, error))?;
+    let against = if is_judged && is_external {
+        judge(job, device, &baseline)
+    } else if calls_library {
+        // Whether a library is there, and takes the call, shows when it is made.
+        baseline.sessions()[0].run(device).map_err(|error| baseline_note(false, error))
+    } else {
+        Ok(())
     };
-    // Whether a library is there, and takes the call, shows when it is made.
-    if calls_library && let Err(error) = baseline.sessions()[0].run(device) {
-        baseline.close(device);
-        return Err(baseline_note(false, error));
-    }
-    let against = in_turn(job, device, candidate, &baseline, setting)
+    let against = against
+        .and_then(|()| in_turn(job, device, candidate, &baseline, setting))
         .and_then(|measured| with_usage(job, device, &baseline, measured));
     baseline.close(device);
     against
@@ -227,25 +235,19 @@ fn with_usage(
     Ok(Against { measured, usage })
 }
 
-/// Judges a baseline on the case's own data. The session ends before the candidate is timed.
+/// Judges a baseline on the case's own data. Its outputs, which are the candidate's too, are gone before the
+/// candidate runs again: they are poisoned, and calls that are timed in another process do not write them.
 fn judge(
     job: &TimingJob<'_, '_>,
     device: &mut dyn Device,
-    recipe: Recipe<'_, '_>,
+    baseline: &Sets<'_>,
 ) -> Result<(), BenchError> {
-    let is_external = recipe.modules.is_external();
-    let Recipe { case, program, modules, outputs } = recipe;
-    let session = Session::open(device, case, program, modules, job.data.source(), outputs)
-        .map_err(|error| baseline_note(is_external, error))?;
-    let wrong = match untimed(device, &session) {
-        Ok(_) => job.data.recheck(device, &session).map_err(EvalError::Machine),
-        Err(error) => {
-            session.close(device);
-            return Err(baseline_note(is_external, error));
-        }
-    };
-    session.close(device);
-    match wrong? {
+    let session = &baseline.sessions()[0];
+    let is_external = session.call().is_some();
+    untimed(device, session).map_err(|error| baseline_note(is_external, error))?;
+    let wrong = job.data.recheck(device, session).map_err(EvalError::Machine)?;
+    session.poison(device, POISON)?;
+    match wrong {
         None => Ok(()),
         Some(result) => Err(refusal_of(&result)),
     }
