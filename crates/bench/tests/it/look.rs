@@ -20,8 +20,12 @@ const BAD_TEXTS: &str = "[...document.querySelectorAll('figure svg, svg[xmlns]')
         .map(([text]) => (svg.closest('figure') ?? svg).id + ': ' + text.textContent);
 })";
 
+fn file(name: &str) -> PathBuf {
+    PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("bench-{name}"))
+}
+
 fn write(name: &str, bench: &Bench) -> PathBuf {
-    let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let path = file(name);
     std::fs::write(&path, page(bench)).unwrap();
     path
 }
@@ -58,8 +62,10 @@ fn it_fits_wide_and_narrow_windows_and_asks_for_nothing() {
 fn drawings_open_by_themselves() {
     let Some(mut browser) = Browser::start() else { return };
     for bench in [sample::grid(), sample::suite()] {
-        for (name, svg) in plots(&bench) {
-            let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(&name);
+        // One op and type stand for the others.
+        let is_opened = |name: &str| !name.contains("layer_norm") && !name.contains("bf16");
+        for (name, svg) in plots(&bench).into_iter().filter(|(name, _)| is_opened(name)) {
+            let path = file(&name);
             std::fs::write(&path, svg).unwrap();
             browser.open(&path, 1280, "");
             assert_eq!(browser.eval(BAD_TEXTS), json!([]), "{name}");

@@ -99,6 +99,6 @@ fn a_thousand_cells_are_a_few_megabytes() {
     let took = start.elapsed();
     println!("{} bytes in {took:?}", page.len());
     assert!(page.len() < 6 << 20, "{} bytes", page.len());
-    assert!(took < Duration::from_secs(10), "{took:?}");
+    assert!(took < Duration::from_secs(30), "{took:?}");
     assert!(page.contains("drawings are left out"), "what is left out is said");
 }
