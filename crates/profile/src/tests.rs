@@ -3,6 +3,8 @@
 
 use crate::{
     ncu::{self, NcuError},
+    perf,
+    report::{self, Report},
     rules::{self, Bound},
     sanitizer::{self, Tool},
     sass,
@@ -351,4 +353,90 @@ fn garbage_is_read_without_a_panic() {
             drop((sanitizer::parse_xml(&text), sanitizer::parse_text(&text), sass::parse(&text)));
         }
     }
+}
+
+#[test]
+fn all_kernels_of_a_report_of_ncu_are_in_the_summary() {
+    let mut pages = RAW.into_iter().map(|(_, text)| ncu::report(text, "").unwrap());
+    let softmax = pages.nth(1).unwrap();
+    assert_eq!(softmax.kernels[0].name, "softmax_rows");
+    close(Some(softmax.kernels[0].total_us), 67.392);
+    assert!(softmax.kernels[0].occupancy_percent.is_some());
+    let speed = rules::speed_of_light(&launch("softmax_rows"));
+    assert_eq!(softmax.kernels[0].compute_percent.zip(softmax.kernels[0].memory_percent), speed);
+    let text = report::summary(&softmax).join("\n");
+    assert!(text.contains("softmax_rows") && text.contains("occupancy"), "{text}");
+    let details = fixture!("ncu-softmax_rows-details.csv");
+    let error = ncu::report(details, "").unwrap_err();
+    assert!(error.to_string().contains("--page raw"), "{error}");
+}
+
+/// A report with more of everything than a summary has room for.
+fn crowded(tool: report::Tool) -> Report {
+    let mut crowded = Report::new(tool);
+    let name = |i: usize| format!("a_kernel_with_a_long_name_{}_{i}", "x".repeat(90));
+    let share = |i: usize| 0.9 / 2_f64.powi(i32::try_from(i).unwrap());
+    crowded.span_us = Some(1e7);
+    crowded.busy_share = Some(0.1);
+    crowded.overlap_share = Some(0.01);
+    crowded.kernels = (0..50)
+        .map(|i| report::Kernel {
+            name: name(i),
+            calls: 1000,
+            total_us: 3000.0,
+            median_us: 3.0,
+            share: share(i),
+            compute_percent: Some(3.0),
+            memory_percent: Some(4.0),
+            occupancy_percent: Some(5.0),
+        })
+        .collect();
+    crowded.copies =
+        ["host to device", "device to host", "device to device", "peer to peer", "memset"]
+            .map(|direction| report::Copies {
+                direction: direction.to_owned(),
+                calls: 7,
+                bytes: Some(1 << 30),
+                pageable_bytes: Some(1 << 30),
+                total_us: 1e6,
+                gbps: Some(1.07),
+            })
+            .into();
+    let gap = report::Gap { start_us: 5.0, duration_us: 4e6, api: None, device: Some(1) };
+    crowded.gaps = vec![gap; 10];
+    crowded.functions = (0..50)
+        .map(|i| report::Function {
+            name: name(i),
+            module: Some("libx.so".to_owned()),
+            share: share(i),
+            samples: Some(9),
+            calls: Some(8),
+            cpu_us: Some(7.0),
+            gpu_us: Some(6.0),
+        })
+        .collect();
+    for event in perf::EVENTS {
+        crowded.counters.insert((*event).to_owned(), Some(1e5));
+    }
+    crowded.notes = vec!["n".repeat(1000); 20];
+    crowded
+}
+
+#[test]
+fn a_summary_of_a_command_has_at_most_35_lines() {
+    for tool in report::Tool::ALL {
+        let crowded = crowded(tool);
+        let lines = report::summary(&crowded);
+        assert!(lines.len() <= MAX_LINES, "{} lines: {lines:#?}", lines.len());
+        assert!(lines.iter().all(|line| line.len() < 260), "{lines:#?}");
+        assert!(report::findings(&crowded).len() > 8);
+        assert_eq!(report::summary(&Report::new(tool)), ["nothing was recorded"]);
+    }
+}
+
+#[test]
+fn the_thresholds_are_a_table() {
+    let rows = report::THRESHOLDS.iter();
+    let rows = rows.map(|row| format!("{} {}: {}", row.metric, row.condition(), row.meaning));
+    insta::assert_snapshot!(rows.collect::<Vec<_>>().join("\n"));
 }

@@ -3,11 +3,13 @@
 mod details;
 mod log;
 mod raw;
+mod report;
 mod source;
 
 pub use details::{Advice, advice};
 pub use log::{NcuError, failure};
 pub use raw::{Launch, launches};
+pub use report::report;
 pub use source::{HotLine, hot_lines};
 
 /// Reasons that a warp does not issue, as the names of metrics have them.
