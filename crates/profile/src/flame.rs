@@ -1,4 +1,5 @@
-//! Stacks as a flame graph: one SVG file with its own script, which zooms on a click.
+//! Stacks as a flame graph with its root at the top, where the wide frames are: one SVG file with its own script, which
+//! zooms on a click.
 
 use std::collections::BTreeMap;
 
@@ -62,7 +63,7 @@ pub fn svg(stacks: &BTreeMap<String, u64>, title: &str) -> Option<String> {
             style { "g{cursor:pointer} g:hover rect{stroke:#000}" }
             rect width="100%" height="100%" fill="#fff" {}
             text x="8" y="19" font-size="14" { (title) }
-            @for frame in &frames { (drawn(frame, total, depth)) }
+            @for frame in &frames { (drawn(frame, total)) }
             script { (PreEscaped("<![CDATA[\n")) (PreEscaped(SCRIPT)) (PreEscaped("]]>")) }
         }
     };
@@ -83,9 +84,9 @@ fn width(samples: u64, total: u64) -> f64 {
     WIDTH * samples as f64 / total as f64
 }
 
-fn drawn(frame: &Frame<'_>, total: u64, depth: u32) -> maud::Markup {
+fn drawn(frame: &Frame<'_>, total: u64) -> maud::Markup {
     let (x, w) = (width(frame.start, total), width(frame.samples, total));
-    let y = TOP + HEIGHT * f64::from(depth - frame.depth);
+    let y = TOP + HEIGHT * f64::from(frame.depth);
     let percent = 100.0 * w / WIDTH;
     html! {
         g data-x=(format!("{x:.2}")) data-w=(format!("{w:.2}")) data-d=(frame.depth) data-n=(frame.name) {

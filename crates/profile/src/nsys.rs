@@ -8,7 +8,7 @@ use rusqlite::{Connection, OpenFlags, Row};
 
 use crate::{
     ReadError,
-    report::{Activity, Call, MEMSET, Report, Timeline, Tool, kernel_name},
+    report::{Activity, Call, MEMSET, Report, Timeline, Tool, UNKNOWN, kernel_name},
 };
 
 const FORM: &str = "SQLite export of nsys";
@@ -124,7 +124,7 @@ fn kernels(
     database.rows(KERNEL, &columns, |row| {
         if let Some((start, end)) = times(row) {
             let name = [3, 4].into_iter().find_map(|at| strings.get(&integer(row, at)?));
-            let name = name.map_or("[unknown]", |name| kernel_name(name));
+            let name = name.map_or(UNKNOWN, |name| kernel_name(name));
             timeline.kernel(name, integer(row, 2).unwrap_or(0), start, end);
         }
         Ok(())
@@ -174,7 +174,7 @@ fn calls(database: &Database, strings: &Strings, timeline: &mut Timeline) -> rus
     database.rows(RUNTIME, &["start", "end", "nameId"], |row| {
         if let Some((start, end)) = times(row) {
             let name = integer(row, 2).and_then(|id| strings.get(&id));
-            let name = name.map_or("[unknown]", |name| without_version(name)).to_owned();
+            let name = name.map_or(UNKNOWN, |name| without_version(name)).to_owned();
             timeline.calls.push(Call { start, end, name });
         }
         Ok(())

@@ -10,15 +10,18 @@ use roxmltree::{Document, Node};
 
 use crate::{
     ReadError,
-    report::{Report, Timeline, Tool, hot_functions},
+    report::{Report, Timeline, Tool, UNKNOWN, hot_functions},
 };
 
 const FORM: &str = "XML export of xctrace";
 
-/// The export that has all tables that are read here.
-pub const EXPORT: &str = "xctrace export --input FILE.trace --output FILE.xml --xpath \
-    '/trace-toc/run[@number=\"1\"]/data/table[@schema=\"metal-gpu-intervals\" or @schema=\"time-profile\" \
-    or @schema=\"gpu-counter-info\" or @schema=\"gpu-counter-value\"]'";
+/// The tables that are read here, for `xctrace export --xpath`.
+pub const XPATH: &str = "/trace-toc/run[@number=\"1\"]/data/table[@schema=\"metal-gpu-intervals\" or \
+    @schema=\"time-profile\" or @schema=\"gpu-counter-info\" or @schema=\"gpu-counter-value\"]";
+
+/// The command that exports a table.
+const EXPORT: &str = "xctrace export --input FILE.trace --output FILE.xml --xpath \
+    '/trace-toc/run[@number=\"1\"]/data/table[@schema=\"metal-gpu-intervals\"]'";
 
 /// Columns that may name an interval of the GPU, the best first.
 const LABELS: [&str; 5] = ["encoder-label", "event-label", "label", "function", "channel-name"];
@@ -143,7 +146,7 @@ impl<'a, 'i> Reader<'a, 'i> {
         let backtrace = nested.map_or(*stack, |node| self.resolved(node));
         let frames = backtrace.children().filter(|node| node.has_tag_name("frame"));
         let frames: Vec<Node<'a, 'i>> = frames.map(|frame| self.resolved(frame)).collect();
-        let name = |frame: &Node<'a, 'i>| frame.attribute("name").unwrap_or("[unknown]").to_owned();
+        let name = |frame: &Node<'a, 'i>| frame.attribute("name").unwrap_or(UNKNOWN).to_owned();
         let Some(leaf) = frames.first() else { return };
         let binary = leaf.children().find(|node| node.has_tag_name("binary"));
         let binary = binary.and_then(|node| self.resolved(node).attribute("name"));

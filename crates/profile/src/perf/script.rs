@@ -5,6 +5,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::report::UNKNOWN;
+
 /// Frames of a stack that are kept, from its root.
 const MAX_DEPTH: usize = 200;
 
@@ -60,17 +62,36 @@ impl Samples {
         if ["perf", "perf-exec"].contains(&sample.command.as_str()) {
             return;
         }
-        let unknown = || ("[unknown]".to_owned(), String::new());
+        let unknown = || (UNKNOWN.to_owned(), String::new());
         self.count += 1;
         let function = sample.frames.first().cloned().unwrap_or_else(unknown);
         let (weight, count) = self.functions.entry(function).or_default();
         *weight += sample.weight;
         *count += 1;
-        let names = sample.frames.iter().rev().take(MAX_DEPTH).map(|(name, _)| name.as_str());
-        let stack = std::iter::once(sample.command.as_str()).chain(names);
-        let stack: Vec<String> = stack.map(|name| name.replace(';', ":")).collect();
-        *self.stacks.entry(stack.join(";")).or_default() += 1;
+        *self.stacks.entry(sample.stack().join(";")).or_default() += 1;
         self.events.insert(sample.event);
+    }
+}
+
+impl Sample {
+    /// Returns the command and the functions from the root. Functions without a symbol are one frame per module, and
+    /// addresses outside of all modules, which code without frame pointers leaves on the stack, are left out.
+    fn stack(&self) -> Vec<String> {
+        let mut stack = vec![self.command.replace(';', ":")];
+        for (name, module) in self.frames.iter().rev() {
+            let is_unknown = name == UNKNOWN;
+            let module = module.trim_matches(['[', ']']);
+            let label = match (is_unknown, module) {
+                (false, _) => name.replace(';', ":"),
+                (true, "" | "unknown") => continue,
+                (true, module) => format!("[{module}]"),
+            };
+            if !(is_unknown && stack.last() == Some(&label)) {
+                stack.push(label);
+            }
+        }
+        stack.truncate(MAX_DEPTH);
+        stack
     }
 }
 
@@ -137,6 +158,8 @@ my app 16234/16235 [001] 26556.055603:    2000000 cycles:u:
 \t            1000 main+0x10 (/usr/bin/app)
 
 my app 16234 26556.057580:    1000000 cycles:u:
+\t            90c0 [unknown] (/usr/lib/libx.so.6)
+\t            90c0 [unknown] (/usr/lib/libx.so.6)
 \t            90c0 [unknown] ([unknown])
 \t            1000 main+0x10 (/usr/bin/app)
 ";
@@ -148,7 +171,10 @@ my app 16234 26556.057580:    1000000 cycles:u:
         let f = ("void f<int>(char const*, int)".to_owned(), "libx.so.6".to_owned());
         assert_eq!(samples.functions[&f], (2e6, 1));
         let stacks: Vec<&str> = samples.stacks.keys().map(String::as_str).collect();
-        assert_eq!(stacks, ["my app;main;[unknown]", "my app;main;void f<int>(char const*, int)"]);
+        assert_eq!(
+            stacks,
+            ["my app;main;[libx.so.6]", "my app;main;void f<int>(char const*, int)"]
+        );
         assert_eq!(samples.events.iter().next().map(String::as_str), Some("cycles"));
     }
 

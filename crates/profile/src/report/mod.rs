@@ -179,6 +179,9 @@ pub struct Copies {
 /// Direction of memsets among the copies.
 pub(crate) const MEMSET: &str = "memset";
 
+/// Name of functions and kernels that have none.
+pub(crate) const UNKNOWN: &str = "[unknown]";
+
 /// A time in which a GPU ran nothing.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Gap {

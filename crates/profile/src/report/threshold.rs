@@ -5,7 +5,7 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::{Copies, Kernel, MEMSET, Report};
+use super::{Copies, Kernel, MEMSET, Report, UNKNOWN};
 
 /// A figure beyond its threshold.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
@@ -166,7 +166,9 @@ thresholds! {
     "page faults" Above 20000.0 PerSecond:
         "memory is allocated and returned all the time: keep buffers", |r| per_second(r, "page-faults");
     "hottest function" Above 0.3 Share:
-        "of all samples or own time: begin there", |r| Some(r.functions.first()?.share).filter(|_| 1 < r.functions.len());
+        "of all samples or own time: begin there", hottest;
+    "samples without a symbol" Above 0.2 Share:
+        "the program is stripped or compiled at run time: build it with symbols", unknown;
 }
 
 fn longest_gap(report: &Report) -> Option<f64> {
@@ -244,6 +246,17 @@ fn median_kernel(report: &Report) -> Option<f64> {
 fn throughput(report: &Report) -> Option<f64> {
     let kernel = report.kernels.first()?;
     Some(kernel.compute_percent?.max(kernel.memory_percent?))
+}
+
+/// Returns the share of the hottest function that has a name, unless it is the only one.
+fn hottest(report: &Report) -> Option<f64> {
+    let named = report.functions.iter().find(|function| function.name != UNKNOWN)?;
+    (1 < report.functions.len()).then_some(named.share)
+}
+
+fn unknown(report: &Report) -> Option<f64> {
+    let unknown = report.functions.iter().filter(|function| function.name == UNKNOWN);
+    unknown.map(|function| function.share).reduce(|a, b| a + b)
 }
 
 /// Returns a counter per second of CPU time, as perf has it.
