@@ -30,7 +30,7 @@ for part in $parts; do
         --dtypes f32,bf16 --impl aten,torch_compile,jax,cupy,onnxruntime,cublas,builtin --bench-id libraries \
         --output-dir "$out/benches" --device cuda:0 ;;
     energy)
-      nvidia-smi --query-gpu=timestamp,power.draw.instant --format=csv,noheader,nounits --loop-ms=20 >"$out/power.csv" & sampler=$!
+      nvidia-smi --query-gpu=timestamp,power.draw.instant,power.draw.average --format=csv,noheader,nounits --loop-ms=20 >"$out/power.csv" & sampler=$!
       timed energy "$kgen" bench --ops mm,gelu --batch 8 --seq 1024 --dim 4096 --dtypes bf16 --impl aten,builtin --energy 10 \
         --bench-id energy --output-dir "$out/benches" --device cuda:0
       kill "$sampler" ;;
@@ -38,4 +38,4 @@ for part in $parts; do
 done
 nvidia-smi --query-gpu=name,driver_version --format=csv,noheader >"$out/gpu.txt"
 rm -f "$out"/benches/*/bench.html
-(cd "$out" && tar czf benches.tgz benches && rm -r benches)
+[ -d "$out/benches" ] && (cd "$out" && tar czf benches.tgz benches && rm -r benches)

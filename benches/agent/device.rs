@@ -177,6 +177,7 @@ fn timings(cases: &[Case]) -> Vec<CaseTiming> {
             comparison: Comparison::of(&[[1.21, 1.0, 1.01, 1.2]; N_BLOCKS]),
             overhead_dominated: false,
             note: None,
+            flags: Vec::new(),
             verdict: None,
             usage: kgen_record::Usage::default(),
         }],

@@ -12,12 +12,15 @@ def memory_use(handle, device):
         return NOT_MEASURED
     if handle.is_library():
         return handle.call.memory_use()
-    # Cycles that are collected during the call would count as its own memory given back.
-    gc.collect()
     torch.cuda.synchronize()
-    before = torch.cuda.memory_allocated()
-    torch.cuda.reset_peak_memory_stats()
-    results = handle.call()
+    # Cycles that are collected during the call would count as its own memory given back.
+    gc.disable()
+    try:
+        before = torch.cuda.memory_allocated()
+        torch.cuda.reset_peak_memory_stats()
+        results = handle.call()
+    finally:
+        gc.enable()
     torch.cuda.synchronize()
     peak = torch.cuda.max_memory_allocated() - before
     kept = torch.cuda.memory_allocated() - before

@@ -10,7 +10,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::{CommandError, exit_codes::Exit, schemas};
+use super::{CommandError, commands::profile, exit_codes::Exit, schemas};
 
 /// The result of a command, and its failure. Members may be added within a version of the schema.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -74,13 +74,14 @@ impl Draft {
     /// Begins the document that a command line asks for; `None` where it asks for none.
     pub(crate) fn asked(matches: &ArgMatches) -> Option<Self> {
         let (command, first) = matches.subcommand()?;
-        let mut inner = first;
-        while let Some((_, next)) = inner.subcommand() {
-            inner = next;
+        let (mut inner, mut last) = (first, None);
+        while let Some((name, next)) = inner.subcommand() {
+            (inner, last) = (next, Some(name));
         }
         let raw = |name: &str| inner.try_get_raw(name).ok().flatten()?.next()?.to_str();
         let is_dry = matches!(inner.try_get_one("dry_run"), Ok(Some(&true)));
-        let schema = || schemas::of_command(command, raw("kind"), is_dry);
+        let is_other = is_dry || command == "profile" && profile::is_of_command(inner);
+        let schema = || schemas::of_command(command, raw("kind").or(last), is_other);
         (raw("format") == Some("json")).then(|| Self::new(command, schema()))
     }
 
@@ -92,8 +93,9 @@ impl Draft {
         }
         let is_command = |word: &&String| commands.find_subcommand(word).is_some();
         let command = words.iter().skip(1).find(is_command).map_or("", String::as_str);
-        let kind = ["suites", "runs", "backends", "devices"].into_iter().find(|kind| has(kind));
-        Some(Self::new(command, schemas::of_command(command, kind, has("--dry-run"))))
+        let kind = ["suites", "runs", "backends", "devices", "memory"].into_iter().find(|kind| has(kind));
+        let is_other = ["--dry-run", "--", "--read"].into_iter().any(has);
+        Some(Self::new(command, schemas::of_command(command, kind, is_other)))
     }
 
     fn new(command: &str, schema: String) -> Self {

@@ -7,7 +7,10 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::{
-    commands::{bench, check, doctor, experiment, export, history, import, list, regress, selftest, setup, show},
+    commands::{
+        bench, check, doctor, experiment, export, history, import, list, profile, regress, selftest,
+        setup, show,
+    },
     document::Document,
 };
 use crate::report::Summary;
@@ -59,6 +62,7 @@ outputs! {
     Vec<list::SuiteItem>: "list-suites",
     history::HistoryData: "history",
     regress::RegressData: "regress",
+    profile::command::ProfiledCommand: "profile-command",
     Summary: "run",
     selftest::Proofs: "selftest",
     setup::Installed: "setup",
@@ -117,13 +121,16 @@ fn transform_strings<'a>(values: impl Iterator<Item = &'a mut Value>) {
     }
 }
 
-/// Returns the `schema` of a command's documents; `kind` is that of `list`.
-pub(super) fn of_command(command: &str, kind: Option<&str>, is_dry: bool) -> String {
+/// Returns the `schema` of a command's documents; `kind` is that of `list` or a subcommand, and `is_other` says that a command is
+/// used in its second way: `experiment --dry-run`, `profile` of a command.
+pub(super) fn of_command(command: &str, kind: Option<&str>, is_other: bool) -> String {
     let name = match command {
         "generate" | "resume" | "report" => "run",
+        "profile" if is_other => "profile-command",
         "profile" => "eval",
-        "bench" if is_dry => "bench-estimate",
-        "experiment" if is_dry => "experiment-plan",
+        "bench" if kind == Some("memory") => "bench-memory",
+        "bench" if is_other => "bench-estimate",
+        "experiment" if is_other => "experiment-plan",
         "experiment" => "compare",
         "list" => match kind {
             Some("suites") => "list-suites",

@@ -80,6 +80,7 @@ fn timing() -> CaseTiming {
             comparison: Comparison::of(&[[2000.0, 1000.0, 1000.0, 2000.0]; 16]),
             overhead_dominated: false,
             note: None,
+            flags: Vec::new(),
             verdict: None,
             usage: kgen_record::Usage::default(),
         }],

@@ -22,6 +22,7 @@ mod launch;
 mod llm;
 mod messages;
 mod nvrtc;
+mod profile;
 mod prompt;
 mod reference;
 mod refusals;

@@ -118,6 +118,7 @@ fn only_store_writes_into_a_run() {
     let results = [
         "selftest.rs",
         "profile.rs",
+        "profile",
         "export.rs",
         "export",
         "import.rs",

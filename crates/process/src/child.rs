@@ -216,6 +216,11 @@ impl Child {
         self.shared.signal(Signal::SIGKILL);
     }
 
+    /// Interrupts the group (SIGINT), as Ctrl-C does, and returns without waiting.
+    pub fn interrupt(&self) {
+        self.shared.signal(Signal::SIGINT);
+    }
+
     /// Asks the group to end (SIGTERM) and returns without waiting.
     pub fn terminate(&self) {
         self.shared.signal(Signal::SIGTERM);

@@ -133,6 +133,7 @@ fn join_baseline(first: &BaselineTiming, cases: &[&CaseTiming]) -> BaselineTimin
         // Time that may be launching in one of them is no claim.
         overhead_dominated: parts().any(|part| part.overhead_dominated),
         note: parts().find_map(|part| part.note.clone()),
+        flags: joined.flags,
         verdict: first.verdict,
         usage: first.usage,
     }

@@ -18,6 +18,7 @@ pub fn case(baselines: &[(&str, f64, bool)]) -> CaseTiming {
         comparison: Comparison::of(&[[10.0 * speedup, 10.0, 10.0, 10.0 * speedup]; 8]),
         overhead_dominated,
         note: None,
+        flags: Vec::new(),
         verdict: None,
         usage: crate::Usage::default(),
     };

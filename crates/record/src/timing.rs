@@ -122,6 +122,9 @@ pub struct BaselineTiming {
     /// Why it was not measured, or notes on its time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
+    /// How its times were taken; those of all baselines are the case's.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub flags: Vec<Flag>,
     /// The judge's verdict on its outputs, where it was judged or refused.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verdict: Option<Verdict>,
@@ -140,6 +143,7 @@ impl BaselineTiming {
             comparison: None,
             overhead_dominated: false,
             note: Some(note.into()),
+            flags: Vec::new(),
             verdict: None,
             usage: Usage::default(),
         }

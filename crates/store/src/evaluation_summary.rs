@@ -380,6 +380,7 @@ mod tests {
                     comparison: Comparison::of(&[[1.1, 1.0, 1.0, 1.2]; 32]),
                     overhead_dominated: false,
                     note: None,
+                    flags: Vec::new(),
                     verdict: None,
                     usage: kgen_record::Usage::default(),
                 }],

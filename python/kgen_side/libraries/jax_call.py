@@ -42,7 +42,8 @@ class JaxCall(Call):
         self.on_cpu = problem.device.type == "cpu"
         self.token = torch.zeros(1, device=problem.device)
         self.arrays = [shared(tensor) for tensor in problem.tensors.values()]
-        self.compiled = jax.jit(traced(problem), keep_unused=True)
+        compute = jax.jit(traced(problem), keep_unused=True)
+        self.compiled = compute.lower(shared(self.token), *self.arrays).compile()
 
     def enqueue(self):
         results = self.compiled(shared(self.token), *self.arrays)
@@ -52,7 +53,7 @@ class JaxCall(Call):
 
     def memory_use(self):
         """Bytes that XLA planned: its allocator's peak is that of the whole process."""
-        plan = self.compiled.lower(shared(self.token), *self.arrays).compile().memory_analysis()
+        plan = self.compiled.memory_analysis()
         if plan is None:
             return NOT_MEASURED
         workspace = plan.temp_size_in_bytes

@@ -1,19 +1,39 @@
-//! `kgen profile`: judges a kernel file and runs it again under profilers.
+//! `kgen profile`: judges a kernel file and runs it again under profilers, or profiles any command.
+
+pub(crate) mod command;
 
 use std::path::{Path, PathBuf};
 
-use clap::Args;
+use clap::{ArgMatches, Args, Command, FromArgMatches, error::ErrorKind, parser::ValueSource};
 use kgen_eval::describe_args;
 use kgen_record::{Case, CaseClass, KernelProfile, ProfileRequest};
 use kgen_settings::DeviceChoice;
 
+use self::command::{CommandArgs, FORMS};
 use super::eval::{self, EvalArgs};
 use crate::cli::{CommandError, Context, exit_codes::Exit, machine};
 
-/// Judge one kernel file; if it is right, say which resource limits it, with Nsight Compute and
-/// compute-sanitizer
-#[derive(Debug, Args)]
+/// The command line: of a kernel file, or of a command.
+#[derive(Debug)]
 pub(crate) struct ProfileArgs {
+    /// `None` for a command.
+    kernel: Option<KernelArgs>,
+    other: OtherArgs,
+}
+
+/// Judge one kernel file and, if it is right, say which resource limits it, with Nsight Compute and
+/// compute-sanitizer; or profile any command
+#[derive(Debug, Args)]
+struct OtherArgs {
+    /// Folder for the profilers' output; of a command [default: profile_<tool>_<time>]
+    #[arg(long, value_name = "DIR", help_heading = "Profile")]
+    out: Option<PathBuf>,
+    #[command(flatten)]
+    command: CommandArgs,
+}
+
+#[derive(Debug, Args)]
+struct KernelArgs {
     #[command(flatten)]
     eval: EvalArgs,
     /// Case to profile: its name, or a part of its arguments; the largest without it
@@ -22,12 +42,69 @@ pub(crate) struct ProfileArgs {
     /// Try profilers again that were not permitted before
     #[arg(long, help_heading = "Profile")]
     retry: bool,
-    /// Folder for the profilers' output
-    #[arg(long, value_name = "DIR", help_heading = "Profile")]
-    out: Option<PathBuf>,
+}
+
+impl Args for ProfileArgs {
+    fn augment_args(command: Command) -> Command {
+        let command = OtherArgs::augment_args(KernelArgs::augment_args(command));
+        // Flags of an evaluation are required only where there is one.
+        command
+            .mut_arg("file", |arg| arg.required(false).required_unless_present_any(FORMS))
+            .mut_arg("op", |arg| arg.required_unless_present_any(["op_file"].iter().chain(&FORMS)))
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        Self::augment_args(command)
+    }
+}
+
+impl FromArgMatches for ProfileArgs {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
+        let other = OtherArgs::from_arg_matches(matches)?;
+        if !is_of_command(matches) {
+            let kernel = Some(KernelArgs::from_arg_matches(matches)?);
+            return Ok(Self { kernel, other });
+        }
+        let of_kernel = KernelArgs::augment_args(Command::new("kgen"));
+        let idle = of_kernel.get_arguments().find(|arg| {
+            arg.get_id() != "format"
+                && matches.value_source(arg.get_id().as_str()) == Some(ValueSource::CommandLine)
+        });
+        match idle {
+            None => Ok(Self { kernel: None, other }),
+            Some(arg) => Err(clap::Error::raw(
+                ErrorKind::ArgumentConflict,
+                format!("{arg} is for a kernel file, and a command or a report is profiled\n"),
+            )),
+        }
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        *self = Self::from_arg_matches(matches)?;
+        Ok(())
+    }
+}
+
+/// Returns whether the command line profiles a command or reads a report.
+pub(crate) fn is_of_command(matches: &ArgMatches) -> bool {
+    FORMS.iter().any(|name| {
+        matches!(matches.try_contains_id(name), Ok(true))
+            && matches.value_source(name) == Some(ValueSource::CommandLine)
+    })
 }
 
 pub(crate) fn run(context: &Context, args: &ProfileArgs) -> Result<Exit, CommandError> {
+    match &args.kernel {
+        Some(kernel) => profile_kernel(context, kernel, args.other.out.as_deref()),
+        None => command::run(context, &args.other.command, args.other.out.as_deref()),
+    }
+}
+
+fn profile_kernel(
+    context: &Context,
+    args: &KernelArgs,
+    out: Option<&Path>,
+) -> Result<Exit, CommandError> {
     let mut settings = eval::settings(context, &args.eval)?;
     settings.device.profile = true;
     if machine::device_choice(&settings)? == DeviceChoice::Emu {
@@ -46,7 +123,7 @@ pub(crate) fn run(context: &Context, args: &ProfileArgs) -> Result<Exit, Command
         return Ok(Exit::NotSolved);
     };
     context.ui.result(&evaluation, || profile.summary.join("\n"))?;
-    if let Some(out) = &args.out {
+    if let Some(out) = out {
         write(out, profile)?;
     }
     Ok(if profile.suspicious { Exit::NotSolved } else { Exit::Ok })
@@ -58,7 +135,7 @@ fn no_gpu() -> CommandError {
 }
 
 /// Chooses the cases.
-fn wanted(args: &ProfileArgs, cases: &[Case]) -> Result<ProfileRequest, CommandError> {
+fn wanted(args: &KernelArgs, cases: &[Case]) -> Result<ProfileRequest, CommandError> {
     let nothing = || CommandError::usage("the op has no case that is small enough to profile");
     let chosen = ProfileRequest::of(cases).ok_or_else(nothing)?;
     let case = match &args.case {

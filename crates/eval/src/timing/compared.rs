@@ -79,6 +79,7 @@ impl Compared {
                 candidate: first.is_some().then(|| measured.candidate.clone()),
                 comparison: Some(measured.comparison),
                 note: None,
+                flags: measured.flags.clone(),
                 verdict: job.timing.side_by_side.map(|_| Verdict::Passed),
                 usage,
             });

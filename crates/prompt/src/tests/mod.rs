@@ -272,6 +272,7 @@ fn timed() -> Evaluation {
             comparison: Comparison::of(&[[baseline, us, us, baseline]; 16]),
             overhead_dominated: is_overhead_dominated(baseline, 2.3),
             note: None,
+            flags: Vec::new(),
             verdict: None,
             usage: kgen_record::Usage::default(),
         }],

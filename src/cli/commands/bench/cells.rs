@@ -3,7 +3,7 @@
 use kgen_bench::{Cell, CellTiming, Outcome};
 use kgen_eval::describe_args;
 use kgen_record::{
-    BaselineTiming, CaseOutcome, CaseResult, CaseTiming, Evaluation, Verdict,
+    BaselineTiming, CaseOutcome, CaseResult, CaseTiming, Evaluation, Flag, Verdict,
 };
 
 use super::plan::{PlannedCase, PlannedOp};
@@ -82,8 +82,16 @@ pub(super) fn of_candidate(timing: &CaseTiming) -> CellTiming {
         roofline: timing.roofline,
         usage: timing.usage,
         overhead_dominated: overhead,
-        flags: timing.flags.clone(),
+        flags: own_flags(timing),
     }
+}
+
+/// Returns the flags of the samples that are the candidate's: those against the first baseline.
+fn own_flags(timing: &CaseTiming) -> Vec<Flag> {
+    let of_baselines = timing.baselines.iter().flat_map(|baseline| &baseline.flags);
+    let first = timing.primary().map_or(&[][..], |baseline| &baseline.flags);
+    let of_others: Vec<&Flag> = of_baselines.filter(|flag| !first.contains(flag)).collect();
+    timing.flags.iter().copied().filter(|flag| !of_others.contains(&flag)).collect()
 }
 
 /// Returns outcome, time and note of a baseline; the comparison is its speedup over the candidate.
@@ -103,6 +111,7 @@ pub(super) fn of_baseline(
         comparison: of.comparison.map(|comparison| comparison.swapped()),
         usage: of.usage,
         overhead_dominated: of.overhead_dominated,
+        flags: of.flags.clone(),
         ..candidate.clone()
     };
     (Outcome::Passed, Some(timing), of.note.clone())

@@ -26,7 +26,7 @@ const SECONDS_PER_CELL: [(Profile, f64); 3] =
     [(Profile::Screen, 0.35), (Profile::Standard, 1.5), (Profile::Final, 15.0)];
 
 /// Seconds that a comparison of two implementations in one case may take in `screen`: a grid has many cases.
-const SCREEN_S: f64 = 0.25;
+const SCREEN_S: f64 = 0.15;
 
 /// A bench as the command line asks for it.
 pub(super) struct Draft {
