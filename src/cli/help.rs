@@ -142,10 +142,13 @@ const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
     ),
     (
         "profile",
-        &[(
-            "kgen profile softmax.cu --op softmax --out profile",
-            "the bottleneck of a kernel, on a GPU",
-        )],
+        &[
+            (
+                "kgen profile softmax.cu --op softmax --out profile",
+                "the bottleneck of a kernel, on a GPU",
+            ),
+            ("kgen profile -- python train.py", "any command, below nsys or perf"),
+        ],
     ),
     (
         "import",

@@ -4,12 +4,12 @@ pub(crate) mod command;
 
 use std::path::{Path, PathBuf};
 
-use clap::{ArgMatches, Args, Command, FromArgMatches, error::ErrorKind, parser::ValueSource};
+use clap::{Arg, ArgMatches, Args, Command, FromArgMatches, error::ErrorKind, parser::ValueSource};
 use kgen_eval::describe_args;
 use kgen_record::{Case, CaseClass, KernelProfile, ProfileRequest};
 use kgen_settings::DeviceChoice;
 
-use self::command::{CommandArgs, FORMS};
+use self::command::{CommandArgs, FORMS, INSTEAD};
 use super::eval::{self, EvalArgs};
 use crate::cli::{CommandError, Context, exit_codes::Exit, machine};
 
@@ -49,8 +49,12 @@ impl Args for ProfileArgs {
         let command = OtherArgs::augment_args(KernelArgs::augment_args(command));
         // Flags of an evaluation are required only where there is one.
         command
-            .mut_arg("file", |arg| arg.required(false).required_unless_present_any(FORMS))
-            .mut_arg("op", |arg| arg.required_unless_present_any(["op_file"].iter().chain(&FORMS)))
+            .mut_arg("file", |arg| {
+                arg.index(1).required(false).required_unless_present_any(INSTEAD)
+            })
+            .mut_arg("op", |arg| {
+                arg.required_unless_present_any(["op_file"].iter().chain(&INSTEAD))
+            })
     }
 
     fn augment_args_for_update(command: Command) -> Command {
@@ -74,7 +78,10 @@ impl FromArgMatches for ProfileArgs {
             None => Ok(Self { kernel: None, other }),
             Some(arg) => Err(clap::Error::raw(
                 ErrorKind::ArgumentConflict,
-                format!("{arg} is for a kernel file, and a command or a report is profiled\n"),
+                format!(
+                    "{} is for a kernel file, and a command or a report is profiled\n",
+                    name(arg)
+                ),
             )),
         }
     }
@@ -83,6 +90,10 @@ impl FromArgMatches for ProfileArgs {
         *self = Self::from_arg_matches(matches)?;
         Ok(())
     }
+}
+
+fn name(arg: &Arg) -> String {
+    arg.get_long().map_or_else(|| "FILE.cu".to_owned(), |name| format!("--{name}"))
 }
 
 /// Returns whether the command line profiles a command or reads a report.

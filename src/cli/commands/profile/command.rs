@@ -46,12 +46,15 @@ pub(crate) struct CommandArgs {
     #[arg(long, conflicts_with_all = ["command", "read"], help_heading = "Command")]
     thresholds: bool,
     /// Command to profile in place of a kernel file
-    #[arg(value_name = "COMMAND", last = true, help_heading = "Command")]
+    #[arg(value_name = "COMMAND", index = 2, last = true, help_heading = "Command")]
     command: Vec<OsString>,
 }
 
 /// Flags and arguments of which one makes a command line that of a profiled command.
 pub(crate) const FORMS: [&str; 3] = ["command", "read", "thresholds"];
+
+/// Flags and arguments that stand in place of a kernel file.
+pub(super) const INSTEAD: [&str; 5] = ["command", "read", "thresholds", "tool", "max_time"];
 
 /// Names of the tools on the command line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
