@@ -113,8 +113,8 @@ fn tools_that_are_missing_or_refused_say_the_way_out() {
     let missing = flow::kgen(at, &["profile", "--tool", "xctrace", "--", "true"]).assert().code(5);
     assert!(said(&missing).1.contains("Xcode"));
     assert!(said(&missing).1.contains("`xctrace` is not installed"));
-    let refused = with_perf(at, REFUSED, &["profile", "--tool", "perf", "--", "true"]);
-    let refused = refused.assert().code(5);
+    let line = ["profile", "--tool", "perf", "--", "true"];
+    let refused = with_perf(at, REFUSED, &line).assert().code(5);
     assert!(said(&refused).1.contains("sysctl kernel.perf_event_paranoid"), "{}", said(&refused).1);
     let args = ["profile", "--tool", "xctrace", "--format", "json", "--", "true"];
     let document = flow::kgen(at, &args).assert().code(5);
