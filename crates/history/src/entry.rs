@@ -67,6 +67,8 @@ pub struct NewEntry {
 pub struct NewResult {
     /// The case with its implementation.
     pub series: Series,
+    /// Name of the case, for example `f32[16,1024]/normal`.
+    pub case: String,
     /// [`PASSED`], a verdict, `not_offered` or `not_run`.
     pub outcome: String,
     /// The finding of the verdict, why nothing was judged, or why there is no time.
@@ -106,6 +108,7 @@ impl From<&Cell> for NewResult {
                 args: cell.args.clone(),
                 implementation: cell.implementation.clone(),
             },
+            case: cell.case.clone(),
             outcome: outcome.to_owned(),
             reason: reason.cloned(),
             timing: cell.timing.as_ref().map(|timing| (timing.mode, timing.time.clone())),
@@ -154,6 +157,8 @@ impl Entry {
 pub struct StoredResult {
     /// The case with its implementation.
     pub series: Series,
+    /// Name of the case, for example `f32[16,1024]/normal`.
+    pub case: String,
     /// [`PASSED`], a verdict, `not_offered` or `not_run`.
     pub outcome: String,
     /// The finding of the verdict, why nothing was judged, or why there is no time.

@@ -26,6 +26,8 @@ pub struct ExportRow {
     pub op: String,
     /// The element type.
     pub dtype: String,
+    /// Name of the case.
+    pub case: String,
     /// The arguments.
     pub args: String,
     /// The implementation.
@@ -54,7 +56,7 @@ pub struct ExportRow {
 
 impl ExportRow {
     /// Names of the columns of CSV, in the order of [`ExportRow::fields`].
-    pub const COLUMNS: [&str; 21] = [
+    pub const COLUMNS: [&str; 22] = [
         "entry",
         "tag",
         "id",
@@ -64,6 +66,7 @@ impl ExportRow {
         "driver",
         "op",
         "dtype",
+        "case",
         "args",
         "implementation",
         "outcome",
@@ -80,7 +83,7 @@ impl ExportRow {
 
     /// The fields of CSV, not quoted yet; what is `None` is empty.
     #[must_use]
-    pub fn fields(&self) -> [String; 21] {
+    pub fn fields(&self) -> [String; 22] {
         let text = |text: &Option<String>| text.clone().unwrap_or_default();
         let number = |number: Option<f64>| number.map(|n| n.to_string()).unwrap_or_default();
         [
@@ -93,6 +96,7 @@ impl ExportRow {
             text(&self.driver),
             self.op.clone(),
             self.dtype.clone(),
+            self.case.clone(),
             self.args.clone(),
             self.implementation.clone(),
             self.outcome.clone(),
@@ -109,7 +113,7 @@ impl ExportRow {
     }
 
     fn new(entry: &Entry, result: StoredResult) -> Self {
-        let StoredResult { series, outcome, reason, time, source_hash } = result;
+        let StoredResult { series, case, outcome, reason, time, source_hash } = result;
         let fingerprint = entry.fingerprint.as_ref();
         let ms = |us: f64| us / 1e3;
         let interval = time.and_then(|time| time.interval_us);
@@ -123,6 +127,7 @@ impl ExportRow {
             driver: fingerprint.and_then(|fingerprint| fingerprint.driver.clone()),
             op: series.op,
             dtype: series.dtype,
+            case,
             args: series.args,
             implementation: series.implementation,
             outcome,

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use kgen_compile::{CompileError, CompileJob, Compiler};
 use kgen_device::{
-    AllocationTime, Allocator, BufferId, CudaDevice, Device as _, HostMemory, Image, KernelArg,
-    Launch, LaunchError, MemoryCopy, ModuleId, Peer, TimedCall, TimedOp, TimedWork,
+    AllocationTime, Allocator, BufferId, CudaDevice, Device as _, HostMemory, Image, Launch,
+    LaunchError, MemoryCopy, ModuleId, Peer, TimedCall, TimedOp, TimedWork,
 };
 use kgen_measure::{Flush, stats::median};
 

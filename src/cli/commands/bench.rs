@@ -24,6 +24,7 @@ use crate::cli::{
     machine,
     output::FileArgs,
     session,
+    signals::Signals,
 };
 
 use self::{execute::Executor, folder::Folder, plan::Draft};
@@ -165,16 +166,45 @@ fn run_grid(context: &Context, args: &GridArgs) -> Result<Exit, CommandError> {
         }
     };
     let runtime = session::runtime()?;
-    let (folder, time_is_up) = runtime.block_on(Box::pin(work.run(context, &settings, args, max_time)))?;
-    let reason = if time_is_up { "--max-time was reached" } else { "it was not reached" };
-    let bench = folder.bench(reason);
+    let (folder, end) = runtime.block_on(Box::pin(work.run(context, &settings, args, max_time)))?;
+    let bench = folder.bench(end.reason());
     output::put(context, folder.dir(), &bench, &args.file, format)?;
     if let Some(file) = &args.history {
         let file = file.as_deref();
         let root = &settings.run.output_dir;
         history::add_bench(context, root, file, folder.dir(), args.tag.as_deref())?;
     }
-    Ok(output::exit(&bench, time_is_up))
+    Ok(end.exit().unwrap_or_else(|| output::exit(&bench)))
+}
+
+/// How the work on a bench ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum End {
+    Done,
+    /// `--max-time` was reached.
+    TimeIsUp,
+    /// A signal ended it.
+    Signal(Exit),
+}
+
+impl End {
+    /// Returns why cells are missing.
+    const fn reason(self) -> &'static str {
+        match self {
+            Self::Done => "it was not reached",
+            Self::TimeIsUp => "--max-time was reached",
+            Self::Signal(_) => "the bench was interrupted",
+        }
+    }
+
+    /// Returns the exit code, where it is not that of the results.
+    const fn exit(self) -> Option<Exit> {
+        match self {
+            Self::Done => None,
+            Self::TimeIsUp => Some(Exit::Budget),
+            Self::Signal(exit) => Some(exit),
+        }
+    }
 }
 
 /// A bench to begin, or to go on with.
@@ -184,20 +214,20 @@ enum Work {
 }
 
 impl Work {
-    /// Fills the missing cells; returns whether the time was up before.
+    /// Fills the missing cells.
     async fn run(
         self,
         context: &Context,
         settings: &Settings,
         args: &GridArgs,
         max_time: Option<Duration>,
-    ) -> Result<(Folder, bool), CommandError> {
+    ) -> Result<(Folder, End), CommandError> {
         if let Self::Resumed(folder) = &self
             && folder.n_done() == folder.plan.n_cells()
         {
             // Nothing is left to judge: what is made of the results is made anew.
             let Self::Resumed(folder) = self else { unreachable!("it was one a line above") };
-            return Ok((folder, false));
+            return Ok((folder, End::Done));
         }
         let machine = machine::start(&context.ui, settings).await?;
         let mut folder = match self {
@@ -211,9 +241,29 @@ impl Work {
             }
         };
         output::announce(context, folder.dir(), &machine, folder.plan.n_cells());
-        let ran = Executor::new(context, &machine, max_time).run(&mut folder).await;
+        let executor = Executor::new(context, &machine, max_time);
+        let ended = until_signal(context, executor.run(&mut folder)).await;
         machine.pool.shutdown().await;
-        Ok((folder, ran?))
+        let ended = ended?;
+        if ended != End::Done {
+            context.ui.note(&format!("`kgen bench --resume {}` goes on", folder.plan.id));
+        }
+        Ok((folder, ended))
+    }
+}
+
+/// Works until it is done or a signal comes: finished cells are on disk either way.
+async fn until_signal(
+    context: &Context,
+    work: impl Future<Output = Result<End, CommandError>>,
+) -> Result<End, CommandError> {
+    let Ok(mut signals) = Signals::new() else { return work.await };
+    if let Some(draft) = context.ui.document() {
+        draft.leave_signals();
+    }
+    tokio::select! {
+        ended = work => ended,
+        exit = signals.next() => Ok(End::Signal(exit)),
     }
 }
 

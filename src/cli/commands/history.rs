@@ -291,14 +291,14 @@ fn show(context: &Context, args: &ShowArgs) -> Result<Exit, CommandError> {
 }
 
 fn results_table(context: &Context, results: &[ExportRow]) -> String {
-    let mut table = TextTable::new(&["op", "type", "arguments", "implementation", "outcome", "ms"])
-        .yielding(&[("arguments", 20)]);
+    let mut table = TextTable::new(&["op", "type", "case", "implementation", "outcome", "ms"])
+        .yielding(&[("case", 20)]);
     for row in results {
         let ms = row.time_ms.map_or("not measured".to_owned(), |ms| format!("{ms:.4}"));
         table.row(vec![
             row.op.clone(),
             row.dtype.clone(),
-            row.args.clone(),
+            row.case.clone(),
             row.implementation.clone(),
             row.outcome.clone(),
             ms,

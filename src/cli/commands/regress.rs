@@ -25,7 +25,7 @@ pub(crate) struct RegressArgs {
     #[arg(long, value_name = "OLD", default_value = "last")]
     against: String,
     /// The least slowdown that counts, for example 3% or 0.03
-    #[arg(long, value_name = "SHARE", default_value = "3%", value_parser = share)]
+    #[arg(long, value_name = "SHARE", default_value = "2%", value_parser = share)]
     min_effect: f64,
     /// Keep to recorded samples: measure nothing again
     #[arg(long)]
@@ -64,7 +64,8 @@ pub(crate) fn run(context: &Context, args: &RegressArgs) -> Result<Exit, Command
     let (root, file) = args.file.places(context)?;
     let mut history = if args.new.is_some() { History::create(&file)? } else { History::open(&file)? };
     let new = match &args.new {
-        None => history.find("latest").map_err(|_| nothing("the history is empty"))?,
+        None if history.entries()?.is_empty() => return Err(nothing("the history is empty")),
+        None => history.find("latest")?,
         Some(name) => entry(context, &mut history, &root, name)?,
     };
     let old = match args.against.as_str() {
@@ -75,12 +76,13 @@ pub(crate) fn run(context: &Context, args: &RegressArgs) -> Result<Exit, Command
         return Err(nothing(&format!("{} would be compared with itself", new.source)));
     }
     let options = Options { min_effect: args.min_effect, ..Options::default() };
-    let mut found = kgen_history::regress(&history.recorded(&old)?, &history.recorded(&new)?, &options);
+    let recorded = [history.recorded(&old)?, history.recorded(&new)?];
+    let mut found = kgen_history::regress(&recorded[0], &recorded[1], &options);
     if !args.recorded {
         again::measure(context, &root, args, &mut found, [&old, &new], &options)?;
     }
     let changes = changes(&history, &found)?;
-    let data = RegressData::new(&old, &new, &found, &changes);
+    let data = RegressData::new(&recorded, &found, changes);
     context.ui.result(&data, || match args.format {
         RegressFormat::Markdown => data.markdown(),
         RegressFormat::Table | RegressFormat::Json => data.text(context.ui.screen()),

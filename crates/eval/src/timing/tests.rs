@@ -215,7 +215,7 @@ fn another_process_takes_its_turns_and_never_both_at_once() {
     let mut calls =
         Calls::new(&mut device, candidate, Samples::Elsewhere(&elsewhere), Flush::Memset);
     match calls.chunk(&order) {
-        Err(BenchError::Baseline(note)) => assert_eq!(note, "the process is gone"),
+        Err(BenchError::Baseline(refused)) => assert_eq!(refused.reason, "the process is gone"),
         Ok(_) | Err(BenchError::Eval(_)) => {
             panic!("the baseline is gone, the candidate is not")
         }
@@ -257,10 +257,11 @@ fn a_quick_look_takes_the_median_of_all_sets() {
 fn a_library_that_is_missing_is_a_note_beside_the_baseline() {
     let missing =
         LaunchError::verdict(Verdict::Unsupported, Finding::new("cuBLASLt was not found"));
-    let BenchError::Baseline(note) = compared::baseline_note(false, missing) else {
+    let BenchError::Baseline(refused) = compared::baseline_note(false, missing) else {
         panic!("it ends the evaluation")
     };
-    assert_eq!(note, "cuBLASLt was not found");
+    assert_eq!(refused.reason, "cuBLASLt was not found");
+    assert_eq!(refused.verdict, Some(Verdict::Unsupported));
 }
 
 #[test]
@@ -280,7 +281,7 @@ fn a_baseline_that_the_device_refuses_is_a_note_and_a_loaded_one_is_unloaded() {
     let Err(BenchError::Baseline(note)) = compared::modules(&mut own, &mut device, 0) else {
         panic!("it is a note")
     };
-    assert_eq!(note, "no code for this GPU");
+    assert_eq!(note.reason, "no code for this GPU");
     let fine = program(b"code");
     let mut own = Loader::new(&fine);
     let Ok(_) = compared::modules(&mut own, &mut device, 0) else { panic!("it is loaded") };

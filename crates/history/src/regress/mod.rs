@@ -21,7 +21,7 @@ pub use ratio::{Method, Ratio};
 /// How large and how certain a difference must be.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Options {
-    /// The smallest effect that matters, as a share: 0.03 is 3 %. Of recorded samples never less than
+    /// The smallest effect that matters, as a share: 0.02 is 2 %. Of recorded samples never less than
     /// [`Options::SESSION`].
     pub min_effect: f64,
     /// Chance of any false difference among all cases.
@@ -35,7 +35,7 @@ impl Options {
 
 impl Default for Options {
     fn default() -> Self {
-        Self { min_effect: 0.03, alpha: 0.01 }
+        Self { min_effect: 0.02, alpha: 0.01 }
     }
 }
 

@@ -14,7 +14,7 @@ const ENTRY: &str = "SELECT number, source, kind, tag, created, added, device, f
                      FROM entries";
 
 const RESULT: &str = "SELECT op, dtype, args, implementation, outcome, reason, mode, median_us, q1_us, \
-                      q3_us, low_us, high_us, n_samples, source_hash, samples \
+                      q3_us, low_us, high_us, n_samples, source_hash, name, samples \
                       FROM results JOIN series ON series.id = results.series";
 
 impl History {
@@ -169,6 +169,7 @@ fn result(row: &Row<'_>) -> rusqlite::Result<StoredResult> {
     let time = row.get_ref(6)?.as_str_or_null()?.map(|name| time(row, name)).transpose()?;
     Ok(StoredResult {
         series: series(row)?,
+        case: row.get(14)?,
         outcome: row.get(4)?,
         reason: row.get(5)?,
         time,
@@ -195,7 +196,7 @@ fn mode(name: &str, column: usize) -> rusqlite::Result<Mode> {
 }
 
 fn samples(row: &Row<'_>) -> rusqlite::Result<Vec<f64>> {
-    let bytes = row.get_ref(14)?.as_blob_or_null()?.unwrap_or_default();
+    let bytes = row.get_ref(15)?.as_blob_or_null()?.unwrap_or_default();
     let (samples, rest) = bytes.as_chunks::<4>();
     if !rest.is_empty() {
         return Err(corrupt(14, "samples that are cut off"));

@@ -41,6 +41,8 @@ CREATE TABLE IF NOT EXISTS series (
     dtype TEXT NOT NULL,
     args TEXT NOT NULL,
     implementation TEXT NOT NULL,
+    -- Name of the case in the bench or run that came first.
+    name TEXT NOT NULL,
     UNIQUE (op, dtype, args, implementation)
 ) STRICT;
 CREATE TABLE IF NOT EXISTS results (

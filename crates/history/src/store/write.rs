@@ -270,7 +270,8 @@ impl<'a> Insert<'a> {
                  AND implementation = ?4",
             )?,
             series: transaction.prepare(
-                "INSERT INTO series (op, dtype, args, implementation) VALUES (?1, ?2, ?3, ?4)",
+                "INSERT INTO series (op, dtype, args, implementation, name) \
+                 VALUES (?1, ?2, ?3, ?4, ?5)",
             )?,
             result: transaction.prepare(
                 "INSERT INTO results (entry, series, outcome, reason, mode, median_us, q1_us, q3_us, \
@@ -287,7 +288,13 @@ impl<'a> Insert<'a> {
         let found = self.find.query_row(key, |row| row.get(0)).optional()?;
         let id: i64 = match found {
             Some(id) => id,
-            None => self.series.insert(key)?,
+            None => self.series.insert(params![
+                series.op,
+                series.dtype,
+                series.args,
+                series.implementation,
+                result.case
+            ])?,
         };
         let time = result.timing.as_ref();
         let interval = time.and_then(|(_, time)| time.median_interval(CONFIDENCE));

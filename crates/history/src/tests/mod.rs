@@ -43,6 +43,7 @@ pub(crate) fn series(op: &str) -> Series {
 pub(crate) fn timed(op: &str, samples_us: &[f64]) -> NewResult {
     NewResult {
         series: series(op),
+        case: "f32[4]/normal".to_owned(),
         outcome: PASSED.to_owned(),
         reason: None,
         timing: Some((Mode::Cold, Timing::of(samples_us.to_vec()).unwrap())),
@@ -54,6 +55,7 @@ pub(crate) fn timed(op: &str, samples_us: &[f64]) -> NewResult {
 pub(crate) fn untimed(op: &str, outcome: &str, reason: &str) -> NewResult {
     NewResult {
         series: series(op),
+        case: "f32[4]/normal".to_owned(),
         outcome: outcome.to_owned(),
         reason: Some(reason.to_owned()),
         timing: None,

@@ -100,11 +100,12 @@ fn n_slower(n_samples: usize, effect: f64) -> f64 {
 }
 
 #[test]
-fn recorded_samples_show_no_slowdown_that_is_none_and_find_one_of_five_per_cent() {
+fn recorded_samples_show_no_slowdown_that_is_none_and_find_one_of_four_per_cent() {
     for n_samples in [40, 100, 200] {
         assert!(n_slower(n_samples, 0.0) <= 0.0, "{n_samples}");
-        assert!(n_slower(n_samples, 0.02) <= 2.0, "{n_samples}");
-        let found = n_slower(n_samples, 0.05);
+        assert!(n_slower(n_samples, 0.01) <= 2.0, "{n_samples}");
+        if std::env::var("CURVE").is_ok() { for e in [0.0,0.01,0.02,0.025,0.03,0.035,0.04,0.05] { eprint!("{n_samples} {e}: {} ", n_slower(n_samples,e)); } eprintln!(); }
+        let found = n_slower(n_samples, 0.04);
         assert!(95.0 <= found, "{n_samples}: {found}");
     }
 }
@@ -134,11 +135,12 @@ fn cases_that_are_measured_again_show_three_per_cent() {
     let options = Options::default();
     for (effect, slower, faster) in [
         (0.0, 0.0..=1.0, 0.0..=1.0),
-        (0.02, 0.0..=2.0, 0.0..=0.0),
+        (0.01, 0.0..=2.0, 0.0..=0.0),
         (0.03, 95.0..=100.0, 0.0..=0.0),
         (-0.03, 0.0..=0.0, 95.0..=100.0),
     ] {
         let report = measured_again(effect, &options);
+        if std::env::var("CURVE").is_ok() { for e in [0.0,0.01,0.015,0.02,0.025,0.03] { eprint!("paired {e}: {} ", percent(&measured_again(e,&options),"slower")); } eprintln!(); }
         let found = [percent(&report, "slower"), percent(&report, "faster")];
         assert!(slower.contains(&found[0]) && faster.contains(&found[1]), "{effect}: {found:?}");
     }

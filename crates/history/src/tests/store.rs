@@ -180,9 +180,7 @@ fn a_bench_becomes_an_entry() {
                 bytes: 1.0,
                 flops: 1.0,
                 roofline: None,
-                memory: None,
-                energy: None,
-                sm_mhz: None,
+                usage: kgen_bench::Usage::default(),
                 overhead_dominated: false,
                 flags: Vec::new(),
             })

@@ -33,7 +33,14 @@ pub(super) fn refused(evaluation: &Evaluation, case: &str) -> Option<Outcome> {
     let Some(result) = evaluation.cases.iter().find(|result| result.case == case) else {
         return Some(failed(evaluation.verdict, evaluation_finding(evaluation)));
     };
+    // A kernel that does not compile reaches no case.
+    let is_early = !evaluation.verdict.is_pass()
+        && evaluation.verdict != Verdict::Unsupported
+        && evaluation.failed().next().is_none();
     match &result.outcome {
+        CaseOutcome::Skipped { .. } if is_early => {
+            Some(failed(evaluation.verdict, evaluation_finding(evaluation)))
+        }
         CaseOutcome::Judged(Verdict::Passed) => None,
         CaseOutcome::Judged(verdict) => Some(failed(*verdict, finding(result))),
         CaseOutcome::Skipped { reason } => Some(Outcome::NotRun { reason: reason.clone() }),

@@ -11,6 +11,7 @@ use kgen_record::{BaselineRequest, EvalRequest, Evaluation, Implementation};
 use kgen_worker::Pool;
 
 use super::{
+    End,
     cells::{cell, of_baseline, of_candidate, refused, refused_as_a_whole},
     folder::Folder,
     output::span,
@@ -41,8 +42,8 @@ impl<'a> Executor<'a> {
         Self { context, machine, deadline }
     }
 
-    /// Fills the folder's missing cells; returns whether the time was up before all ops were begun.
-    pub(super) async fn run(&self, folder: &mut Folder) -> Result<bool, CommandError> {
+    /// Fills the folder's missing cells.
+    pub(super) async fn run(&self, folder: &mut Folder) -> Result<End, CommandError> {
         let ui = &self.context.ui;
         let n_cells = folder.plan.n_cells();
         let bar = ui.bar(n_cells, "cells");
@@ -55,7 +56,7 @@ impl<'a> Executor<'a> {
             }
             if self.deadline.is_some_and(|deadline| deadline <= Instant::now()) {
                 bar.finish_and_clear();
-                return Ok(true);
+                return Ok(End::TimeIsUp);
             }
             OpWork { place, pool: &self.machine.pool, bar: &bar }.run(folder, missing).await?;
             let n_done = folder.n_done();
@@ -64,7 +65,7 @@ impl<'a> Executor<'a> {
             ui.note(&format!("{op}: {n_done} of {n_cells} cells{left}"));
         }
         bar.finish_and_clear();
-        Ok(false)
+        Ok(End::Done)
     }
 }
 

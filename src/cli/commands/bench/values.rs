@@ -7,6 +7,9 @@ use crate::cli::CommandError;
 /// Largest extent of an axis.
 const MAX: i64 = (1 << 31) - 1;
 
+/// Values of one range, at most.
+const MOST_VALUES: i64 = 100_000;
+
 /// Reads a list of integers and ranges: `16,32`, `256..2048` (doubled), `64..256+64`. Returns them in
 /// ascending order.
 pub(super) fn parse(text: &str) -> Result<Vec<i64>, String> {
@@ -28,6 +31,9 @@ fn range(item: &str) -> Result<Vec<i64>, String> {
         None => (integer(rest)?, None),
     };
     let first = integer(first)?;
+    if step.is_some_and(|step| MOST_VALUES < (last - first) / step) {
+        return Err(format!("`{item}` has more than {MOST_VALUES} values"));
+    }
     let next = |value: &i64| Some(step.map_or(value * 2, |step| value + step));
     let values: Vec<i64> =
         std::iter::successors(Some(first), next).take_while(|value| *value <= last).collect();
@@ -77,6 +83,7 @@ mod tests {
             ("64..250+64", "steps of 64 from 64 does not reach 250"),
             ("8..4", "does not reach 4"),
             ("1..", "`` is no integer"),
+            ("1..2147483647+1", "more than 100000 values"),
         ] {
             let error = parse(text).unwrap_err();
             assert!(error.contains(reason), "{text}: {error}");

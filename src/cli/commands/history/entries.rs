@@ -91,6 +91,7 @@ fn of_case(op: &str, timing: &CaseTiming, kernel: Option<&str>) -> Vec<NewResult
             args: timing.args.clone(),
             implementation: implementation.to_owned(),
         },
+        case: timing.case.clone(),
         outcome: PASSED.to_owned(),
         reason: note.cloned(),
         timing: timed,

@@ -1,6 +1,8 @@
 //! The result of `kgen regress`.
 
-use kgen_history::{ChangePoint, Entry, Line, Report, Row, Verdict, change_points};
+use std::collections::HashMap;
+
+use kgen_history::{ChangePoint, Line, Recorded, Report, Row, Series, Verdict, change_points};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -35,8 +37,11 @@ struct Counts {
 /// A case with its implementation in both entries.
 #[derive(Debug, Serialize, JsonSchema)]
 struct CaseItem {
-    /// Op, type and arguments.
+    op: String,
+    dtype: String,
+    /// Name of the case, for example `f32[16,1024]/normal`.
     case: String,
+    args: String,
     implementation: String,
     /// `slower`, `faster`, `same`, `not_comparable`, `not_measured`, `gone` or `new`.
     verdict: String,
@@ -74,19 +79,23 @@ impl CaseChanges {
     }
 }
 
-fn name(series: &kgen_history::Series) -> String {
+fn name(series: &Series) -> String {
     format!("{} {} {}", series.op, series.dtype, series.args)
 }
 
-impl From<&Row> for CaseItem {
-    fn from(row: &Row) -> Self {
+impl CaseItem {
+    fn new(row: &Row, names: &HashMap<&Series, &str>) -> Self {
         let why = match &row.verdict {
             Verdict::NotComparable { why } | Verdict::NotMeasured { why } => Some(why.clone()),
             Verdict::Slower | Verdict::Faster | Verdict::Same | Verdict::Gone | Verdict::New => None,
         };
+        let series = &row.series;
         Self {
-            case: name(&row.series),
-            implementation: row.series.implementation.clone(),
+            op: series.op.clone(),
+            dtype: series.dtype.clone(),
+            case: names.get(series).copied().unwrap_or_default().to_owned(),
+            args: series.args.clone(),
+            implementation: series.implementation.clone(),
             verdict: row.verdict.name().replace(' ', "_"),
             why,
             old_us: row.old_us,
@@ -99,20 +108,22 @@ impl From<&Row> for CaseItem {
     }
 }
 
-const COLUMNS: [&str; 6] = ["case", "implementation", "verdict", "old us", "new us", "new/old"];
+const COLUMNS: [&str; 7] = ["op", "case", "implementation", "verdict", "old us", "new us", "new/old"];
 
 impl RegressData {
-    pub(super) fn new(old: &Entry, new: &Entry, report: &Report, changes: &[CaseChanges]) -> Self {
+    /// `recorded`: the old entry and the new one.
+    pub(super) fn new(
+        [old, new]: &[Recorded; 2],
+        report: &Report,
+        changes: Vec<CaseChanges>,
+    ) -> Self {
         let count = |name: &str| report.count(name);
-        let changes = changes.iter().map(|of| CaseChanges {
-            case: of.case.clone(),
-            implementation: of.implementation.clone(),
-            gpu: of.gpu.clone(),
-            points: of.points.clone(),
-        });
+        let results = old.results.iter().chain(&new.results);
+        let names: HashMap<&Series, &str> =
+            results.map(|(result, _)| (&result.series, &*result.case)).collect();
         Self {
-            old: EntryItem::from(old),
-            new: EntryItem::from(new),
+            old: EntryItem::from(&old.entry),
+            new: EntryItem::from(&new.entry),
             counts: Counts {
                 slower: count("slower"),
                 faster: count("faster"),
@@ -122,8 +133,8 @@ impl RegressData {
                 gone: count("gone"),
                 new: count("new"),
             },
-            cases: report.rows.iter().map(CaseItem::from).collect(),
-            change_points: changes.collect(),
+            cases: report.rows.iter().map(|row| CaseItem::new(row, &names)).collect(),
+            change_points: changes,
         }
     }
 
@@ -142,8 +153,13 @@ impl RegressData {
             (new, "new"),
         ];
         let others = others.iter().filter(|(n, _)| 0 < *n).map(|(n, word)| format!(", {n} {word}"));
+        let n_paired = self.cases.iter().filter(|case| case.method.as_deref() == Some("paired"));
+        let how = match n_paired.count() {
+            0 => "by recorded samples".to_owned(),
+            n => format!("{n} cases measured again, the others by recorded samples"),
+        };
         format!(
-            "{} against {}: {slower} slower, {faster} faster, {same} the same{}",
+            "{} against {}: {slower} slower, {faster} faster, {same} the same{} ({how})",
             entry(&self.new),
             entry(&self.old),
             others.collect::<String>()
@@ -157,6 +173,7 @@ impl RegressData {
         for case in self.shown() {
             let ratio = case.ratio.zip(case.interval);
             table.row(vec![
+                case.op.clone(),
                 case.case.clone(),
                 case.implementation.clone(),
                 case.verdict.replace('_', " "),

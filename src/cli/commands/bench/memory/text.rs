@@ -61,9 +61,8 @@ pub(super) fn tables(report: &Report, screen: Screen) -> String {
 }
 
 fn head(report: &Report) -> String {
-    let launch_us = report.launch_us.map_or(NOT_MEASURED.to_owned(), |us| {
-        format!("{} us", significant(us))
-    });
+    let launch_us =
+        report.launch_us.map_or(NOT_MEASURED.to_owned(), |us| format!("{} us", significant(us)));
     format!(
         "{}: medians; GB/s are 10^9 bytes read and written per second.\nA size is that of each buffer; kernels \
          on less than {} are served by the L2 cache. An empty kernel takes: {launch_us}.",
@@ -202,11 +201,11 @@ mod tests {
             }
             rows.push(row(Test::Latency, None, bytes, None, 0.612));
         }
+        rows.push(row(Test::Stride, Some("2"), 1 << 28, Some(1 << 27), 70.0));
         for n in [0, 1, 2, 10] {
             let n = n.to_string();
             rows.push(row(Test::Offset, Some(&n), 1 << 28, Some(1 << 28), 70.0));
         }
-        rows.push(row(Test::Stride, Some("2"), 1 << 28, Some(1 << 27), 70.0));
         rows.push(row(Test::Vector, Some("16"), 1 << 28, Some(1 << 28), 65.0));
         rows.push(Row {
             test: "nvbandwidth:device_to_device_bidirectional_memcpy_read_ce".to_owned(),
