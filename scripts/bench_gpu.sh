@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Benchmarks on a GPU: a sweep of 4 ops x 64 cases x 4 implementations beside the same sweep with plain calls, libraries,
 # energy beside the integral of the power that the driver reports. Ten minutes.
-#   scripts/bench_gpu.sh KGEN OUT [PART..]
+#   [DTYPES=f32,bf16] scripts/bench_gpu.sh KGEN OUT [PART..]
 # KGEN: the binary. OUT: the folder for results. PART: sweep, plain, libraries, energy; all without one.
 set -uo pipefail
 kgen=$(realpath "$1") out=$(realpath -m "$2")
@@ -9,7 +9,7 @@ shift 2
 parts=${*:-sweep plain libraries energy}
 cd "$(dirname "$0")/.."
 mkdir -p "$out"
-grid=(--ops layer_norm,gelu,silu,mse_loss --batch 1,4,16,32 --seq 256,1024 --dim 768,1024,2048,4096 --dtypes f32,bf16)
+grid=(--ops layer_norm,gelu,silu,mse_loss --batch 1,4,16,32 --seq 256,1024 --dim 768,1024,2048,4096 --dtypes "${DTYPES:-f32,bf16}")
 timed() { # NAME COMMAND..
   local name=$1 began status
   shift

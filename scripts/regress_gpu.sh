@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # False alarms of `kgen regress` and slowdowns that it finds: 60 cases of a kernel against itself with another comment, then
 # against one that does 3 % more arithmetic; both by recorded samples, then measured again in alternation. Four minutes.
-#   scripts/regress_gpu.sh KGEN OUT
+#   [BATCH=2,3,4] scripts/regress_gpu.sh KGEN OUT
 set -uo pipefail
 kgen=$(realpath "$1") out=$(realpath -m "$2")
 mkdir -p "$out/work"
@@ -24,7 +24,7 @@ extern "C" __global__ void relu(const T_self* x, T_out* y, long long n) {
 CU
 }
 bench() { # ID
-  "$kgen" bench --ops relu --batch 2,3,4 --seq 1024 --dim 1024..1499+25 --impl relu.cu --bench-id "$1" --device cuda:0 -q --history \
+  "$kgen" bench --ops relu --batch "${BATCH:-2,3,4}" --seq 1024 --dim 1024..1499+25 --impl relu.cu --bench-id "$1" --device cuda:0 -q --history \
     >"$out/$1.txt" 2>"$out/$1.err"
   echo "$1: exit $?"
 }

@@ -3,6 +3,8 @@
 
 mod agent;
 mod attacks;
+mod bench;
+mod bench_memory;
 mod budget;
 mod cache;
 mod cli;

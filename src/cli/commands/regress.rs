@@ -6,14 +6,20 @@ mod report;
 use clap::{Args, ValueEnum};
 use kgen_history::{Entry, History, Options, Report};
 
-use crate::cli::{
-    CommandError, Context,
-    args::DeviceArgs,
-    commands::history::{self, HistoryFile},
-    exit_codes::Exit,
+use crate::{
+    cli::{
+        CommandError, Context,
+        args::DeviceArgs,
+        commands::history::{self, HistoryFile},
+        exit_codes::Exit,
+    },
+    report::Screen,
 };
 
 pub(crate) use report::RegressData;
+
+/// Columns of a table that goes into a file or a pipe.
+const COLUMNS: usize = 80;
 
 /// Look for cases that became slower against an older bench or run
 #[derive(Debug, Args)]
@@ -85,7 +91,11 @@ pub(crate) fn run(context: &Context, args: &RegressArgs) -> Result<Exit, Command
     let data = RegressData::new(&recorded, &found, changes);
     context.ui.result(&data, || match args.format {
         RegressFormat::Markdown => data.markdown(),
-        RegressFormat::Table | RegressFormat::Json => data.text(context.ui.screen()),
+        RegressFormat::Table | RegressFormat::Json => {
+            let screen = context.ui.screen();
+            let columns = screen.width.or((!context.ui.is_wide()).then_some(COLUMNS));
+            data.text(Screen { width: columns, ..screen })
+        }
     })?;
     Ok(if found.count("slower") > 0 { Exit::NotSolved } else { Exit::Ok })
 }

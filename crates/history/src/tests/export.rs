@@ -12,7 +12,7 @@ fn rows_hold_all_results_oldest_first() {
     let rows: Vec<ExportRow> = history.export().unwrap().collect::<Result<_, _>>().unwrap();
     let lines: Vec<String> = rows.iter().map(|row| row.fields().join("|")).collect();
     let before = "|NVIDIA H200|GPU-1|580.159.04";
-    let args = "f32|input = [16, 1024]|builtin";
+    let args = "f32|f32[4]/normal|input = [16, 1024]|builtin";
     assert_eq!(
         lines,
         [

@@ -144,7 +144,7 @@ fn a_process_that_died_while_it_wrote_is_undone() {
     // copies of both while a transaction is open.
     let connection = Connection::open(&fixture.path).unwrap();
     connection.execute_batch("PRAGMA cache_size = 1; BEGIN IMMEDIATE").unwrap();
-    let sql = "INSERT INTO series SELECT NULL, value, 'x', 'y', 'z' FROM \
+    let sql = "INSERT INTO series SELECT NULL, value, 'x', 'y', 'z', '' FROM \
                (WITH RECURSIVE n (value) AS (SELECT 1 UNION ALL SELECT value + 1 FROM n LIMIT 5000) \
                SELECT value FROM n)";
     connection.execute(sql, []).unwrap();

@@ -306,7 +306,7 @@ fn subject(
     code: Option<i32>,
     recorded: &Recorded,
 ) -> String {
-    let mut line = command.join(" ");
+    let mut line = command.join(" ").split_whitespace().collect::<Vec<_>>().join(" ");
     if let Some((at, _)) = line.char_indices().nth(100) {
         line = format!("{}...", &line[..at]);
     }

@@ -1,0 +1,161 @@
+//! `kgen bench`, `kgen history` and `kgen regress` on the emulator; times are put into the results by hand.
+
+use std::{fs, path::Path};
+
+use serde_json::{Value, json};
+
+use super::{
+    cli::{fails, folder},
+    documents::data,
+    flow::{self, RELU, wrong_tail},
+};
+
+/// Prints the data of a command.
+fn prints(folder: &Path, args: &[&str], code: i32) -> Value {
+    let assert = flow::kgen(folder, args).args(["--format", "json"]).assert().code(code);
+    data(&assert.get_output().stdout)
+}
+
+fn bench(folder: &Path, id: &str, dims: &str, implementations: &str, code: i32) -> Value {
+    let grid = ["bench", "--ops", "relu", "--batch", "2", "--seq", "3", "--dim", dims];
+    let flags = ["--device", "emu", "--impl", implementations, "--bench-id", id];
+    prints(folder, &[&grid[..], &flags[..]].concat(), code)
+}
+
+fn results(folder: &Path, id: &str) -> Vec<Value> {
+    let text = fs::read_to_string(folder.join("generated_kernels").join(id).join("results.jsonl"));
+    text.unwrap().lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+/// Gives every cell of a bench samples around a time, in microseconds.
+fn put_times(folder: &Path, id: &str, us: impl Fn(usize) -> f64) {
+    let mut lines = String::new();
+    for (place, mut cell) in results(folder, id).into_iter().enumerate() {
+        let samples: Vec<f64> =
+            (0..64).map(|i| us(place) * (1.0 + 0.0005 * f64::from(i % 7))).collect();
+        let time = kgen_measure::Timing::of(samples).unwrap();
+        cell["timing"] = json!({
+            "time": time, "mode": "cold", "bytes": 48.0, "flops": 6.0,
+            "overhead_dominated": false, "flags": []
+        });
+        lines += &format!("{cell}\n");
+    }
+    let dir = folder.join("generated_kernels").join(id);
+    fs::write(dir.join("results.jsonl"), lines).unwrap();
+    let plan = dir.join("bench.json");
+    let mut text: Value = serde_json::from_slice(&fs::read(&plan).unwrap()).unwrap();
+    text["fingerprint"] = json!({ "gpu_uuid": "GPU-1", "name": "G", "driver": "580" });
+    fs::write(plan, text.to_string()).unwrap();
+}
+
+#[test]
+fn each_implementation_is_judged_on_each_case_of_the_grid() {
+    let folder = folder();
+    let at = folder.path();
+    fs::write(at.join("wrong.cu"), wrong_tail()).unwrap();
+    fs::write(at.join("broken.cu"), RELU.replace("const", "oops")).unwrap();
+    let data = bench(at, "one", "5,64", "wrong.cu,builtin,broken.cu,aten", 1);
+    let of = |name: &str| -> Vec<(String, Option<f64>)> {
+        let rows = data["results"].as_array().unwrap().iter();
+        let rows = rows.filter(|row| row["implementation"] == name);
+        rows.map(|row| (row["outcome"].as_str().unwrap().to_owned(), row["time_ms"].as_f64())).collect()
+    };
+    let twice = |outcome: &str| vec![(outcome.to_owned(), None); 2];
+    assert_eq!(of("wrong.cu"), twice("wrong_output"));
+    assert_eq!(of("builtin"), twice("passed"));
+    assert_eq!(of("broken.cu"), twice("compile_error"));
+    assert_eq!(of("aten"), twice("not_run"));
+    let dir = at.join("generated_kernels/one");
+    let page = fs::read_to_string(dir.join("bench.html")).unwrap();
+    assert!(page.contains("wrong_output") || page.contains("wrong output"));
+    let csv = fs::read_to_string(dir.join("bench.csv")).unwrap();
+    assert_eq!(csv.lines().count(), 9, "{csv}");
+    assert!(csv.lines().next().unwrap().contains(",b,s,d,implementation,outcome,"));
+}
+
+#[test]
+fn a_bench_that_was_cut_goes_on_with_the_cells_that_are_missing() {
+    let folder = folder();
+    let at = folder.path();
+    bench(at, "cut", "5,6,7", "builtin", 0);
+    let path = at.join("generated_kernels/cut/results.jsonl");
+    let text = fs::read_to_string(&path).unwrap();
+    let lines: Vec<&str> = text.lines().collect();
+    // The first cell gets a mark that only a cell that stays keeps; the last line is torn.
+    let mut first: Value = serde_json::from_str(lines[0]).unwrap();
+    first["note"] = json!("kept");
+    fs::write(&path, format!("{first}\n{}\n{}", lines[1], &lines[2][..20])).unwrap();
+    let data = prints(at, &["bench", "--resume", "cut", "--device", "emu"], 0);
+    let rows = data["results"].as_array().unwrap();
+    assert_eq!(rows.len(), 3);
+    assert!(rows.iter().all(|row| row["outcome"] == "passed"));
+    assert_eq!(rows[0]["reason"], "kept");
+    let dim = ["--resume", "cut", "--dim", "5"];
+    fails(at, &[&["bench"], &dim[..]].concat(), 2, &["--resume takes no --dim"]);
+    fails(at, &["bench", "--ops", "relu", "--bench-id", "cut", "--device", "emu"], 3, &["--resume cut"]);
+}
+
+#[test]
+fn grids_that_are_too_large_or_wrong_are_refused_before_anything_starts() {
+    let folder = folder();
+    let at = folder.path();
+    let large = ["bench", "--ops", "relu", "--batch", "1..1000+1", "--seq", "1..10000+1"];
+    fails(at, &large, 2, &["10000000 cells", "--yes"]);
+    for (args, says) in [
+        (&["--ops", "relu", "--batch", "0"][..], "no integer from 1"),
+        (&["--ops", "relu", "--dim", "8..30"], "doubling from 8 does not reach 30"),
+        (&["--ops", "group_norm"], "group_norm(Tensor input"),
+        (&["--ops", "relu", "--axis", "h=4"], "no op of the grid has an axis `h`"),
+        (&["--ops", "mm,relu", "--args", "self = \"[b, d]\""], "of one op"),
+        (&["--ops", "relu", "--impl", "nothing"], "run:RUN_ID and FILE.cu"),
+        (&["--ops", "mm", "--backward"], "no gradient of mm"),
+        (&["--suite", "sweep", "--batch", "4"], "--suite has its own cases"),
+        (&[], "needs --ops or --suite"),
+    ] {
+        fails(at, &[&["bench", "--device", "emu"], args].concat(), 2, &[says]);
+    }
+    assert!(!at.join("generated_kernels").exists());
+    let estimate = prints(at, &["bench", "--ops", "gelu", "--backward", "--dry-run"], 0);
+    assert_eq!(estimate["ops"][0]["op"], "gelu_backward");
+}
+
+#[test]
+fn a_history_finds_the_case_that_became_slower() {
+    let folder = folder();
+    let at = folder.path();
+    bench(at, "old", "5,6,7", "builtin", 0);
+    put_times(at, "old", |_| 100.0);
+    bench(at, "same", "5,6,7", "builtin", 0);
+    put_times(at, "same", |_| 100.5);
+    bench(at, "new", "5,6,7", "builtin", 0);
+    put_times(at, "new", |place| if place == 1 { 110.0 } else { 100.0 });
+    fails(at, &["regress"], 3, &["history"]);
+    prints(at, &["history", "add", "old", "same", "new"], 0);
+    let listed = prints(at, &["history", "list"], 0);
+    let ids: Vec<&Value> =
+        listed["entries"].as_array().unwrap().iter().map(|entry| &entry["id"]).collect();
+    assert_eq!(ids, ["new", "same", "old"]);
+    let same = prints(at, &["regress", "same", "--against", "old", "--recorded"], 0);
+    assert_eq!(same["counts"]["same"], 3);
+    let found = prints(at, &["regress", "--against", "old", "--recorded"], 1);
+    assert_eq!((&found["counts"]["slower"], &found["counts"]["same"]), (&json!(1), &json!(2)));
+    let slower = found["cases"].as_array().unwrap().iter().find(|case| case["verdict"] == "slower");
+    assert_eq!(slower.unwrap()["case"], "f32[2,3,6]/normal");
+    let table = flow::kgen(at, &["regress", "--against", "old", "--recorded"]).assert().code(1);
+    let table = String::from_utf8(table.get_output().stdout.clone()).unwrap();
+    assert!(table.lines().all(|line| line.chars().count() <= 80), "{table}");
+    assert!(table.contains("f32[2,3,6]") && table.contains("by recorded samples"), "{table}");
+}
+
+#[test]
+fn a_history_that_is_none_stays_as_it_is() {
+    let folder = folder();
+    let at = folder.path();
+    fs::write(at.join("text.sqlite"), "no database at all, but long enough to be one").unwrap();
+    let before = fs::read(at.join("text.sqlite")).unwrap();
+    for command in ["list", "export"] {
+        fails(at, &["history", command, "--history", "text.sqlite"], 3, &["text.sqlite"]);
+    }
+    assert_eq!(fs::read(at.join("text.sqlite")).unwrap(), before);
+    fails(at, &["history", "show", "1"], 3, &["kgen history add"]);
+}
