@@ -3,11 +3,13 @@
 //! - [`History`]: the file. An [`Entry`] is a bench or a run, a [`Series`] one case with one
 //!   implementation, which entry after entry measures.
 //! - [`regress()`]: whether anything became slower from one entry to another.
-//! - [`change_points`]: when the time of a series changed; [`trend`]: all of them as a page.
+//! - [`change_points`]: when the time of a series changed; [`trend`]: all of them as a page;
+//!   [`dashboard`]: the page of an output folder.
 
 #![warn(missing_docs)]
 
 mod change;
+pub mod dashboard;
 mod entry;
 mod error;
 mod export;

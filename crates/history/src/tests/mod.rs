@@ -1,6 +1,7 @@
 //! Entries made by hand, in files of their own.
 
 mod change;
+mod dashboard;
 mod export;
 mod files;
 mod regress;

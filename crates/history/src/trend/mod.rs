@@ -1,13 +1,15 @@
 //! Every series over time, as one HTML file that needs nothing else.
 
-mod look;
+pub(crate) mod look;
+pub(crate) mod series;
 mod spark;
 
 use std::collections::BTreeSet;
 
 use maud::{Markup, html};
 
-use crate::{ChangePoint, Line, change_points};
+use crate::Line;
+use series::{Trend, sorted};
 
 /// Series that are drawn: about a kilobyte each.
 const MOST_DRAWN: usize = 1_500;
@@ -15,36 +17,13 @@ const MOST_DRAWN: usize = 1_500;
 /// Series beyond those that are named.
 const MOST_NAMED: usize = 2_000;
 
-/// A series with its changes.
-struct Trend<'a> {
-    line: &'a Line,
-    changes: Vec<ChangePoint>,
-}
-
-impl Trend<'_> {
-    /// Size of the newest change, as a distance of logarithms.
-    fn newest(&self) -> f64 {
-        self.changes.last().map_or(0.0, |change| change.ratio.ln().abs())
-    }
-
-    fn name(&self) -> String {
-        let series = &self.line.series;
-        format!("{} {} {} {}", series.op, series.dtype, series.args, series.implementation)
-    }
-}
-
 /// Returns the page of all series: each with a drawing in which its change points are marked, those first
 /// whose newest change is the largest.
 ///
 /// Series without a point are left out. Beyond some thousand, series are named, and at last counted.
 #[must_use]
 pub fn page(lines: &[Line]) -> String {
-    let mut trends: Vec<Trend<'_>> = lines
-        .iter()
-        .filter(|line| !line.points.is_empty())
-        .map(|line| Trend { line, changes: change_points(&line.points) })
-        .collect();
-    trends.sort_by(|a, b| b.newest().total_cmp(&a.newest()));
+    let trends = sorted(lines);
     let n_changed = trends.iter().filter(|trend| !trend.changes.is_empty()).count();
     let title = match trends.len() {
         0 => "No times on record".to_owned(),
@@ -137,74 +116,21 @@ fn filters(trends: &[Trend<'_>]) -> Markup {
 
 fn table(trends: &[Trend<'_>]) -> Markup {
     let title = "Every series over time; a dashed line is a change";
-    html! {
-        div.wide tabindex="0" role="region" aria-label=(title) {
-            table."numbers"."sortable"."ops" {
-                caption { (title) }
-                thead {
-                    tr {
-                        th scope="col" { "Case" }
-                        th scope="col" title="Where the newest change was" { "Over time" }
-                        th scope="col" title="Median since then over median before" { "Latest change" }
-                        th scope="col" title="Median of the newest entry" { "Newest, µs" }
-                        th scope="col" { "Changes" }
-                        th scope="col" { "Entries" }
-                    }
-                }
-                tbody { @for trend in trends { (row(trend)) } }
-            }
-        }
-    }
+    series::table(title, &html! { @for trend in trends { (row(trend)) } })
 }
 
 fn row(trend: &Trend<'_>) -> Markup {
-    let Trend { line, changes } = trend;
-    let (series, points) = (&line.series, &line.points);
-    let latest = changes.last();
-    let kind = match latest {
+    let line = trend.line;
+    let kind = match trend.changes.last() {
         None => "none",
         Some(change) if 1.0 < change.ratio => "slower",
         Some(_) => "faster",
     };
-    let name = trend.name();
     html! {
-        tr data-op=(series.op) data-dtype=(series.dtype) data-implementation=(series.implementation)
-            data-gpu=(line.gpu) data-mode=(line.mode.name()) data-change=(kind) {
-            th.case scope="row" data-v=(name) {
-                (series.op) " " (series.dtype)
-                small { (series.args) }
-                small { (series.implementation) ", " (line.gpu) ", " (line.mode.name()) }
-            }
-            td data-v=(latest.map_or(-1, |change| points[change.at].created.as_second())) {
-                (spark::spark(points, changes, &format!("{name}, {} entries", points.len())))
-            }
-            @match latest {
-                None => td.none { "–" },
-                Some(change) => td data-v=(change.ratio.ln().abs()) {
-                    span class=(if 1.0 < change.ratio { "bad" } else { "good" }) {
-                        (format!("{:.3}×", change.ratio))
-                    }
-                    small { (points[change.at].created.strftime("%Y-%m-%d").to_string()) }
-                },
-            }
-            @if let Some(newest) = points.last() {
-                td data-v=(newest.median_us) { (digits(newest.median_us)) }
-            }
-            td data-v=(changes.len()) { (changes.len()) }
-            td data-v=(points.len()) { (points.len()) }
-        }
+        tr data-op=(line.series.op) data-dtype=(line.series.dtype)
+            data-implementation=(line.series.implementation) data-gpu=(line.gpu)
+            data-mode=(line.mode.name()) data-change=(kind) { (series::cells(trend)) }
     }
-}
-
-/// Four significant digits, without an exponent.
-fn digits(value: f64) -> String {
-    let decimals = match value {
-        v if v < 10.0 => 3,
-        v if v < 100.0 => 2,
-        v if v < 1000.0 => 1,
-        _ => 0,
-    };
-    format!("{value:.decimals$}")
 }
 
 /// The series that are not drawn: none of them has a larger newest change than those that are.
