@@ -93,7 +93,8 @@ impl Draft {
         }
         let is_command = |word: &&String| commands.find_subcommand(word).is_some();
         let command = words.iter().skip(1).find(is_command).map_or("", String::as_str);
-        let kind = ["suites", "runs", "backends", "devices", "memory"].into_iter().find(|kind| has(kind));
+        let kind =
+            ["suites", "runs", "backends", "devices", "memory"].into_iter().find(|kind| has(kind));
         let is_other = ["--dry-run", "--", "--read"].into_iter().any(has);
         Some(Self::new(command, schemas::of_command(command, kind, is_other)))
     }

@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 
 use super::{
     commands::{
-        bench, check, doctor, experiment, export, history, import, list, profile, regress, selftest,
-        setup, show,
+        bench, check, doctor, experiment, export, history, import, list, profile, regress,
+        selftest, setup, show,
     },
     document::Document,
 };

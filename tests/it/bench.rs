@@ -29,7 +29,7 @@ fn results(folder: &Path, id: &str) -> Vec<Value> {
 
 /// Gives every cell of a bench samples around a time, in microseconds.
 fn put_times(folder: &Path, id: &str, us: impl Fn(usize) -> f64) {
-    let mut lines = String::new();
+    let mut lines = Vec::new();
     for (place, mut cell) in results(folder, id).into_iter().enumerate() {
         let samples: Vec<f64> =
             (0..64).map(|i| us(place) * (1.0 + 0.0005 * f64::from(i % 7))).collect();
@@ -38,10 +38,10 @@ fn put_times(folder: &Path, id: &str, us: impl Fn(usize) -> f64) {
             "time": time, "mode": "cold", "bytes": 48.0, "flops": 6.0,
             "overhead_dominated": false, "flags": []
         });
-        lines += &format!("{cell}\n");
+        lines.push(cell.to_string());
     }
     let dir = folder.join("generated_kernels").join(id);
-    fs::write(dir.join("results.jsonl"), lines).unwrap();
+    fs::write(dir.join("results.jsonl"), lines.join("\n") + "\n").unwrap();
     let plan = dir.join("bench.json");
     let mut text: Value = serde_json::from_slice(&fs::read(&plan).unwrap()).unwrap();
     text["fingerprint"] = json!({ "gpu_uuid": "GPU-1", "name": "G", "driver": "580" });
@@ -58,7 +58,8 @@ fn each_implementation_is_judged_on_each_case_of_the_grid() {
     let of = |name: &str| -> Vec<(String, Option<f64>)> {
         let rows = data["results"].as_array().unwrap().iter();
         let rows = rows.filter(|row| row["implementation"] == name);
-        rows.map(|row| (row["outcome"].as_str().unwrap().to_owned(), row["time_ms"].as_f64())).collect()
+        rows.map(|row| (row["outcome"].as_str().unwrap().to_owned(), row["time_ms"].as_f64()))
+            .collect()
     };
     let twice = |outcome: &str| vec![(outcome.to_owned(), None); 2];
     assert_eq!(of("wrong.cu"), twice("wrong_output"));
@@ -92,7 +93,12 @@ fn a_bench_that_was_cut_goes_on_with_the_cells_that_are_missing() {
     assert_eq!(rows[0]["reason"], "kept");
     let dim = ["--resume", "cut", "--dim", "5"];
     fails(at, &[&["bench"], &dim[..]].concat(), 2, &["--resume takes no --dim"]);
-    fails(at, &["bench", "--ops", "relu", "--bench-id", "cut", "--device", "emu"], 3, &["--resume cut"]);
+    fails(
+        at,
+        &["bench", "--ops", "relu", "--bench-id", "cut", "--device", "emu"],
+        3,
+        &["--resume cut"],
+    );
 }
 
 #[test]

@@ -30,7 +30,7 @@ use crate::cli::{
 use self::{execute::Executor, folder::Folder, plan::Draft};
 
 pub(crate) use self::{
-    folder::{exists, kernels, latest, read_bench, requests},
+    folder::{all, exists, kernels, read_bench, requests},
     output::BenchEstimate,
 };
 
@@ -52,9 +52,9 @@ enum BenchCommand {
 
 #[derive(Debug, Args)]
 struct GridArgs {
-    /// Ops, by any of their names, for example layer_norm,gelu
     #[arg(
         long,
+        help = "Ops, by any of their names, for example layer_norm,gelu",
         visible_alias = "op",
         value_name = "OPS",
         value_delimiter = ',',
@@ -79,9 +79,14 @@ struct GridArgs {
     /// The gradient of each op in its place
     #[arg(long, help_heading = "Grid")]
     backward: bool,
-    /// Implementations, for example aten,torch_compile,builtin,triton=DIR,run:RUN_ID,kernel.cu; the others
-    /// are compared with the first [default: aten,builtin]
-    #[arg(long = "impl", value_name = "IMPLS", value_delimiter = ',', help_heading = "Grid")]
+    #[arg(
+        long = "impl",
+        help = "Implementations, for example aten,torch_compile,builtin,triton=DIR,run:RUN_ID,kernel.cu; \
+                the others are compared with the first [default: aten,builtin]",
+        value_name = "IMPLS",
+        value_delimiter = ',',
+        help_heading = "Grid"
+    )]
     implementations: Option<Vec<String>>,
     #[command(flatten)]
     suite: SuiteArgs,
@@ -148,13 +153,18 @@ pub(crate) fn run(context: &Context, args: &BenchArgs) -> Result<Exit, CommandEr
 }
 
 fn run_grid(context: &Context, args: &GridArgs) -> Result<Exit, CommandError> {
-    let format = args.file.format(args.format, BenchFormat::Html)?;
+    args.file.format(args.format, BenchFormat::Html)?;
     let settings = settings(context, args)?;
     let max_time = args.max_time.as_deref().map(values::duration).transpose()?;
     let work = match &args.resume {
         Some(id) => {
             refuse_grid_flags(args)?;
-            Work::Resumed(Folder::open(&settings.run.output_dir, id)?)
+            let folder = Folder::open(&settings.run.output_dir, id)?;
+            if folder.n_done() == folder.plan.n_cells() {
+                // Nothing is left to judge: what is made of the results is made anew.
+                return finish(context, args, &settings, &folder, End::Done);
+            }
+            Work::Resumed(Box::new(folder))
         }
         None => {
             let draft = Draft::new(context, &settings, args)?;
@@ -167,12 +177,23 @@ fn run_grid(context: &Context, args: &GridArgs) -> Result<Exit, CommandError> {
     };
     let runtime = session::runtime()?;
     let (folder, end) = runtime.block_on(Box::pin(work.run(context, &settings, args, max_time)))?;
+    finish(context, args, &settings, &folder, end)
+}
+
+/// Writes what is made of the results, prints them, and adds them to a history where that is asked for.
+fn finish(
+    context: &Context,
+    args: &GridArgs,
+    settings: &Settings,
+    folder: &Folder,
+    end: End,
+) -> Result<Exit, CommandError> {
     let bench = folder.bench(end.reason());
+    let format = args.file.format(args.format, BenchFormat::Html)?;
     output::put(context, folder.dir(), &bench, &args.file, format)?;
     if let Some(file) = &args.history {
-        let file = file.as_deref();
-        let root = &settings.run.output_dir;
-        history::add_bench(context, root, file, folder.dir(), args.tag.as_deref())?;
+        let (root, tag) = (&settings.run.output_dir, args.tag.as_deref());
+        history::add_bench(context, root, file.as_deref(), folder.dir(), tag)?;
     }
     Ok(end.exit().unwrap_or_else(|| output::exit(&bench)))
 }
@@ -210,7 +231,7 @@ impl End {
 /// A bench to begin, or to go on with.
 enum Work {
     New(Draft),
-    Resumed(Folder),
+    Resumed(Box<Folder>),
 }
 
 impl Work {
@@ -222,13 +243,6 @@ impl Work {
         args: &GridArgs,
         max_time: Option<Duration>,
     ) -> Result<(Folder, End), CommandError> {
-        if let Self::Resumed(folder) = &self
-            && folder.n_done() == folder.plan.n_cells()
-        {
-            // Nothing is left to judge: what is made of the results is made anew.
-            let Self::Resumed(folder) = self else { unreachable!("it was one a line above") };
-            return Ok((folder, End::Done));
-        }
         let machine = machine::start(&context.ui, settings).await?;
         let mut folder = match self {
             Self::New(draft) => {
@@ -237,7 +251,7 @@ impl Work {
             }
             Self::Resumed(folder) => {
                 folder.plan.check_device(machine.pool.target())?;
-                folder
+                *folder
             }
         };
         output::announce(context, folder.dir(), &machine, folder.plan.n_cells());

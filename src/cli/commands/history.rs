@@ -21,7 +21,7 @@ use crate::{
 pub(super) use entries::{kernels, new_entry, unnumbered};
 
 /// The file, where no other is named.
-const FILE: &str = "history.sqlite";
+pub(super) const FILE: &str = "history.sqlite";
 
 /// Keep results of benches and runs over time
 #[derive(Debug, Args)]
@@ -211,7 +211,10 @@ pub(super) fn add_one(
         Added::Updated(_) => "has gone on since: its results are replaced",
         Added::Known(_) => "is there already",
     };
-    context.ui.note(&format!("{} {how} (entry {}, {} results)", entry.source, entry.number, entry.n_results));
+    context.ui.note(&format!(
+        "{} {how} (entry {}, {} results)",
+        entry.source, entry.number, entry.n_results
+    ));
     Ok(entry)
 }
 
@@ -238,7 +241,13 @@ fn add(context: &Context, args: &AddArgs) -> Result<Exit, CommandError> {
     let mut history = History::create(&file)?;
     let mut added = Vec::new();
     for id in &args.ids {
-        added.push(EntryItem::from(&add_one(context, &mut history, &root, id, args.tag.as_deref())?));
+        added.push(EntryItem::from(&add_one(
+            context,
+            &mut history,
+            &root,
+            id,
+            args.tag.as_deref(),
+        )?));
     }
     if args.format == HistoryFormat::Json {
         context.ui.result(&HistoryData { entries: added, results: Vec::new() }, String::new)?;
@@ -282,9 +291,7 @@ fn show(context: &Context, args: &ShowArgs) -> Result<Exit, CommandError> {
     let results = history.export_entry(&entry)?;
     let data = HistoryData { entries: vec![EntryItem::from(&entry)], results };
     context.ui.result(&data, || match args.format {
-        HistoryFormat::Csv => {
-            csv(&ExportRow::COLUMNS, data.results.iter().map(ExportRow::fields))
-        }
+        HistoryFormat::Csv => csv(&ExportRow::COLUMNS, data.results.iter().map(ExportRow::fields)),
         HistoryFormat::Table | HistoryFormat::Json => results_table(context, &data.results),
     })?;
     Ok(Exit::Ok)

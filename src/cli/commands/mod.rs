@@ -1,10 +1,11 @@
 //! One file per command.
 
+pub(crate) mod bench;
 pub(crate) mod check;
 pub(crate) mod compare;
 pub(crate) mod completions;
+pub(crate) mod dashboard;
 pub(crate) mod doctor;
-pub(crate) mod bench;
 pub(crate) mod eval;
 pub(crate) mod experiment;
 pub(crate) mod export;

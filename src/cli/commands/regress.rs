@@ -68,7 +68,8 @@ fn share(text: &str) -> Result<f64, String> {
 
 pub(crate) fn run(context: &Context, args: &RegressArgs) -> Result<Exit, CommandError> {
     let (root, file) = args.file.places(context)?;
-    let mut history = if args.new.is_some() { History::create(&file)? } else { History::open(&file)? };
+    let mut history =
+        if args.new.is_some() { History::create(&file)? } else { History::open(&file)? };
     let new = match &args.new {
         None if history.entries()?.is_empty() => return Err(nothing("the history is empty")),
         None => history.find("latest")?,
@@ -128,7 +129,7 @@ fn changes(history: &History, report: &Report) -> Result<Vec<report::CaseChanges
     let wanted: std::collections::HashSet<_> = report.rows.iter().map(|row| &row.series).collect();
     let lines = history.lines()?;
     let lines = lines.iter().filter(|line| wanted.contains(&line.series));
-    let changed = lines.map(|line| report::CaseChanges::of(line));
+    let changed = lines.map(report::CaseChanges::of);
     Ok(changed.filter(|case| !case.points.is_empty()).collect())
 }
 
@@ -138,13 +139,10 @@ mod tests {
 
     #[test]
     fn shares_are_read_as_percent_or_fractions() {
-        assert_eq!(["3%", "0.03", "3", "0", "0 %"].map(share), [
-            Ok(0.03),
-            Ok(0.03),
-            Ok(0.03),
-            Ok(0.0),
-            Ok(0.0)
-        ]);
+        assert_eq!(
+            ["3%", "0.03", "3", "0", "0 %"].map(share),
+            [Ok(0.03), Ok(0.03), Ok(0.03), Ok(0.0), Ok(0.0)]
+        );
         assert!(["x", "-1", "100%", "", "nan"].iter().all(|text| share(text).is_err()));
     }
 }

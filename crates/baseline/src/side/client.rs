@@ -155,7 +155,12 @@ impl Client {
     /// # Errors
     ///
     /// Any [`Error`], as for all requests.
-    pub fn repeat(&mut self, handle: u64, seconds: f64, limit: Duration) -> Result<Repeated, Error> {
+    pub fn repeat(
+        &mut self,
+        handle: u64,
+        seconds: f64,
+        limit: Duration,
+    ) -> Result<Repeated, Error> {
         self.ask("loop", &Loop { handle, seconds }, limit)
     }
 

@@ -156,7 +156,8 @@ fn finished(of: (&str, &str), axes: [(&str, i64); 3], name: &str) -> Cell {
 fn complete(timing: &mut CellTiming, s: i64, d: i64) {
     timing.overhead_dominated = s == 256 && d == 768;
     timing.usage.memory = Some(Memory { peak: 64_500_000, workspace: 1_000_000 });
-    timing.usage.energy = Some(Energy { per_call_mj: 12.5, power_w: 350.0, n_calls: 1000, seconds: 2.0 });
+    timing.usage.energy =
+        Some(Energy { per_call_mj: 12.5, power_w: 350.0, n_calls: 1000, seconds: 2.0 });
     timing.usage.sm_mhz = Some(1_755.0);
     timing.flags = if s == 1024 { vec![Flag::ClockDrift, Flag::Shared] } else { Vec::new() };
 }

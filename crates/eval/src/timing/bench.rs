@@ -28,7 +28,7 @@ pub(super) struct Refused {
 }
 
 impl Refused {
-    pub(super) fn new(verdict: Verdict, reason: impl Into<String>) -> BenchError {
+    pub(super) fn judged(verdict: Verdict, reason: impl Into<String>) -> BenchError {
         BenchError::Baseline(Self { verdict: Some(verdict), reason: reason.into() })
     }
 
@@ -144,7 +144,7 @@ impl<'d> Calls<'d> {
         };
         match call.sample(self.device, n, self.flush) {
             Err(LaunchError::Kernel { verdict, finding, .. }) if arm == Arm::Baseline => {
-                Err(Refused::new(verdict, finding.message))
+                Err(Refused::judged(verdict, finding.message))
             }
             samples => Ok(samples?),
         }

@@ -5,8 +5,8 @@ use kgen_measure::{
     Alone, Flush, Measured, Params, alone, compare, roofline::is_overhead_dominated,
 };
 use kgen_record::{
-    BaselineRequest, BaselineTiming, CaseOutcome, CaseResult, Finding, Flag, Mismatch, Mode, Timing,
-    Usage, Verdict,
+    BaselineRequest, BaselineTiming, CaseOutcome, CaseResult, Finding, Flag, Mismatch, Mode,
+    Timing, Usage, Verdict,
 };
 
 use super::{
@@ -15,10 +15,7 @@ use super::{
     bench::{BenchError, Calls, Graphs, Refused, Samples},
     recipe, untimed, usage,
 };
-use crate::{
-    Program,
-    session::Modules,
-};
+use crate::{Program, session::Modules};
 
 /// How a case is timed.
 #[derive(Debug, Clone, Copy)]
@@ -152,11 +149,11 @@ fn against(
         (Some(_), _) => &uncompiled,
         (None, Some(program)) => program,
         (None, None) => {
-            return Err(Refused::new(Verdict::Unsupported, "this kgen cannot time it"));
+            return Err(Refused::judged(Verdict::Unsupported, "this kgen cannot time it"));
         }
     };
     let Some(case) = program.case(job.default.case) else {
-        return Err(Refused::new(Verdict::Unsupported, program.refusal(job.default.case)));
+        return Err(Refused::judged(Verdict::Unsupported, program.refusal(job.default.case)));
     };
     let mut own = match external {
         Some((_, external)) => Loader::of_external(program, *external),
@@ -177,7 +174,7 @@ pub(super) fn modules<'a>(
     variant: usize,
 ) -> Result<Modules<'a>, BenchError> {
     own.modules(device, variant).map_err(|error| match error.into_refusal() {
-        Ok((verdict, finding)) => Refused::new(verdict, finding.message),
+        Ok((verdict, finding)) => Refused::judged(verdict, finding.message),
         Err(error) => EvalError::from(error).into(),
     })
 }
@@ -264,7 +261,7 @@ fn refusal_of(result: &CaseResult) -> BenchError {
         format!("{output}: {n_wrong} of {n_elements} elements are wrong")
     });
     let finding = result.findings.first().map(|finding| finding.message.clone());
-    Refused::new(verdict, wrong.or(finding).unwrap_or_else(|| verdict.to_string()))
+    Refused::judged(verdict, wrong.or(finding).unwrap_or_else(|| verdict.to_string()))
 }
 
 /// Turns an error of a baseline into a note: it is not the candidate's fault.
@@ -273,7 +270,7 @@ pub(super) fn baseline_note(is_external: bool, error: LaunchError) -> BenchError
         LaunchError::Kernel { verdict, finding, device_lost, .. }
             if is_external || !device_lost =>
         {
-            Refused::new(verdict, finding.message)
+            Refused::judged(verdict, finding.message)
         }
         error => error.into(),
     }

@@ -84,7 +84,8 @@ impl PointCases {
             return Err(key_error("args", "a range has no place in a grid: name an axis"));
         }
         let used = |axis: &&String| {
-            let others: Symbols = every.iter().filter(|(name, _)| name != axis).map(owned).collect();
+            let others: Symbols =
+                every.iter().filter(|(name, _)| name != axis).map(owned).collect();
             template.at(&others).is_drawn()
         };
         let axes = axes.iter().filter(used).cloned().collect();
@@ -111,7 +112,8 @@ impl PointCases {
         let at = self.template.at(&point.iter().map(owned).collect()).of_class(class);
         let drafts = at.drafts(&self.op, 0, dtype, Seed::default())?;
         let draft = drafts.into_iter().next();
-        let draft = draft.ok_or_else(|| key_error("dtypes", "none of the arguments' is asked for"))?;
+        let draft =
+            draft.ok_or_else(|| key_error("dtypes", "none of the arguments' is asked for"))?;
         Ok(build_case(&self.op, &draft)?)
     }
 }

@@ -2,9 +2,7 @@
 
 use kgen_bench::{Cell, CellTiming, Outcome};
 use kgen_eval::describe_args;
-use kgen_record::{
-    BaselineTiming, CaseOutcome, CaseResult, CaseTiming, Evaluation, Flag, Verdict,
-};
+use kgen_record::{BaselineTiming, CaseOutcome, CaseResult, CaseTiming, Evaluation, Flag, Verdict};
 
 use super::plan::{PlannedCase, PlannedOp};
 
@@ -67,19 +65,18 @@ fn evaluation_finding(evaluation: &Evaluation) -> String {
 }
 
 fn finding(result: &CaseResult) -> String {
-    let wrong = result.mismatch.as_ref().map(|of| {
-        format!("{}: {} of {} elements are wrong", of.output, of.n_wrong, of.n_elements)
-    });
+    let wrong = result
+        .mismatch
+        .as_ref()
+        .map(|of| format!("{}: {} of {} elements are wrong", of.output, of.n_wrong, of.n_elements));
     let finding = result.findings.first().map(|finding| finding.message.clone());
     wrong.or(finding).unwrap_or_else(|| "the case did not pass".to_owned())
 }
 
 /// Returns the time of the candidate, with which the others are compared.
 pub(super) fn of_candidate(timing: &CaseTiming) -> CellTiming {
-    let overhead = kgen_measure::roofline::is_overhead_dominated(
-        timing.candidate.median_us,
-        timing.floor_us,
-    );
+    let overhead =
+        kgen_measure::roofline::is_overhead_dominated(timing.candidate.median_us, timing.floor_us);
     CellTiming {
         time: timing.candidate.clone(),
         mode: timing.mode,

@@ -116,7 +116,9 @@ impl OpWork<'_> {
     ) -> Result<(Vec<Cell>, Vec<Work>), CommandError> {
         let plan = &folder.plan;
         let op = &plan.ops[self.place];
-        let Some(name) = plan.implementations.get(first) else { return Ok((Vec::new(), Vec::new())) };
+        let Some(name) = plan.implementations.get(first) else {
+            return Ok((Vec::new(), Vec::new()));
+        };
         let all = |outcome: &Outcome| -> Vec<Cell> {
             cases.iter().map(|&case| cell(op, &op.cases[case], name, outcome.clone())).collect()
         };
@@ -188,7 +190,9 @@ fn sort(
         cells.extend(passed.iter().map(|&case| cell(op, &op.cases[case], name, outcome.clone())));
         return (cells, vec![(passed, first + 1)]);
     }
-    if !evaluation.verdict.is_pass() && evaluation.timings.is_empty() && folder.plan.request.timing.is_some()
+    if !evaluation.verdict.is_pass()
+        && evaluation.timings.is_empty()
+        && folder.plan.request.timing.is_some()
     {
         // One case that fails keeps all from being timed.
         let more = [(passed, first), (others, first + 1)];
@@ -217,7 +221,8 @@ fn timed(
     let planned = &op.cases[case];
     let names = &folder.plan.implementations;
     let passed = cell(op, planned, &names[first], Outcome::Passed);
-    let Some(timing) = evaluation.timings.iter().find(|timing| timing.case == planned.case.id) else {
+    let Some(timing) = evaluation.timings.iter().find(|timing| timing.case == planned.case.id)
+    else {
         let note = Some("nothing is timed here".to_owned());
         return (vec![Cell { note, ..passed }], false);
     };
@@ -225,7 +230,9 @@ fn timed(
     let mut cells = vec![Cell { timing: Some(Box::new(candidate.clone())), ..passed }];
     for (name, kernel) in names.iter().zip(&op.kernels).skip(first + 1) {
         cells.push(match timing.baseline(name) {
-            Some(baseline) => beside(cell(op, planned, name, Outcome::Passed), baseline, &candidate),
+            Some(baseline) => {
+                beside(cell(op, planned, name, Outcome::Passed), baseline, &candidate)
+            }
             None => {
                 let reason = match kernel {
                     None => format!("{name} has nothing for {}", op.op),

@@ -126,12 +126,15 @@ pub(crate) fn exists(root: &Path, id: &str) -> bool {
     bench_dir(root, id).join(PLAN).is_file()
 }
 
-/// Returns the ID of the newest bench.
-pub(crate) fn latest(root: &Path) -> Option<String> {
-    let entries = fs::read_dir(root).ok()?.filter_map(Result::ok);
+/// Returns the IDs of the benches in a folder, the oldest first.
+pub(crate) fn all(root: &Path) -> Vec<String> {
+    let Ok(entries) = fs::read_dir(root) else { return Vec::new() };
     let made = |entry: &fs::DirEntry| fs::metadata(entry.path().join(PLAN)).ok()?.modified().ok();
-    let dated = entries.filter_map(|entry| Some((made(&entry)?, entry.file_name())));
-    dated.max().and_then(|(_, name)| name.into_string().ok())
+    let dated = entries.filter_map(Result::ok);
+    let mut dated: Vec<_> =
+        dated.filter_map(|entry| Some((made(&entry)?, entry.file_name()))).collect();
+    dated.sort();
+    dated.into_iter().filter_map(|(_, name)| name.into_string().ok()).collect()
 }
 
 /// Returns the implementations of a bench, by op and name.
@@ -180,7 +183,8 @@ fn read(dir: &Path) -> Result<(BenchPlan, HashMap<Key, Cell>), CommandError> {
     };
     let value: serde_json::Value = serde_json::from_str(&text).map_err(wrong)?;
     if let Some(format) = value["format"].as_u64().filter(|format| *format > FORMAT.into()) {
-        let message = format!("{} has the format {format}; this kgen reads {FORMAT}", path.display());
+        let message =
+            format!("{} has the format {format}; this kgen reads {FORMAT}", path.display());
         return Err(CommandError::config(message).hint("a newer kgen made it"));
     }
     let plan: BenchPlan = serde_json::from_value(value).map_err(wrong)?;

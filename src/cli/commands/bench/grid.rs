@@ -24,7 +24,7 @@ pub(super) struct GridOp {
 
 enum Cases {
     /// One per point and type.
-    Points { cases: PointCases, axes: Vec<Axis>, dtypes: Vec<DType> },
+    Points { cases: Box<PointCases>, axes: Vec<Axis>, dtypes: Vec<DType> },
     /// Those of a suite.
     Fixed(Vec<Case>),
 }
@@ -69,7 +69,8 @@ pub(super) fn read(
 /// Reads all axes; returns the names of those that were given too.
 fn axes(args: &GridArgs) -> Result<(Vec<Axis>, Vec<String>), CommandError> {
     let mut given: Vec<Axis> = Vec::new();
-    let shorts = [("b", "--batch", &args.batch), ("s", "--seq", &args.seq), ("d", "--dim", &args.dim)];
+    let shorts =
+        [("b", "--batch", &args.batch), ("s", "--seq", &args.seq), ("d", "--dim", &args.dim)];
     let shorts = shorts.into_iter().filter_map(|(name, flag, text)| {
         text.as_ref().map(|text| (flag.to_owned(), name.to_owned(), text.clone()))
     });
@@ -128,13 +129,15 @@ fn on_grid(
     axes: &[Axis],
     dtypes: &[DType],
 ) -> Result<GridOp, CommandError> {
-    let arguments = args.args.clone().or_else(|| PointCases::default_args(op)).ok_or_else(|| {
-        let message = format!("{} needs --args: its arguments are not those of a known kind", op.name);
-        CommandError::usage(message).hint(format!(
-            "its schema is {}; --args 'self = \"[b, s, d]\", dim = -1' gives extents by axes",
-            op.signature.clone()
-        ))
-    })?;
+    let arguments =
+        args.args.clone().or_else(|| PointCases::default_args(op)).ok_or_else(|| {
+            let message =
+                format!("{} needs --args: its arguments are not those of a known kind", op.name);
+            CommandError::usage(message).hint(format!(
+                "its schema is {}; --args 'self = \"[b, s, d]\", dim = -1' gives extents by axes",
+                op.signature.clone()
+            ))
+        })?;
     let names: Vec<String> = axes.iter().map(|axis| axis.name.clone()).collect();
     let wrong = |error: kgen_ops::suite::CaseError| {
         CommandError::usage(format!("{}: {error}", op.name)).hint(op.signature.clone())
@@ -143,7 +146,9 @@ fn on_grid(
     let axes: Vec<Axis> =
         axes.iter().filter(|axis| cases.axes().contains(&axis.name)).cloned().collect();
     let dtypes = match dtypes {
-        [] => vec![op.dtypes.iter().copied().find(|dtype| *dtype == DType::F32).unwrap_or(op.dtypes[0])],
+        [] => vec![
+            op.dtypes.iter().copied().find(|dtype| *dtype == DType::F32).unwrap_or(op.dtypes[0]),
+        ],
         given => given.to_vec(),
     };
     let smallest = axes.iter().map(|axis| (axis.name.clone(), axis.values[0])).collect();
@@ -151,7 +156,7 @@ fn on_grid(
         // The smallest case shows whether the op takes such arguments and this type.
         cases.case(&smallest, *dtype, CaseClass::Edge).map_err(wrong)?;
     }
-    Ok(GridOp { op: Arc::clone(op), cases: Cases::Points { cases, axes, dtypes } })
+    Ok(GridOp { op: Arc::clone(op), cases: Cases::Points { cases: Box::new(cases), axes, dtypes } })
 }
 
 fn of_suite(
@@ -168,7 +173,9 @@ fn of_suite(
         (args.backward, "--backward"),
     ];
     if let Some((_, flag)) = grid.into_iter().find(|(is_given, _)| *is_given) {
-        return Err(CommandError::usage(format!("{flag} is of a grid, and --suite has its own cases")));
+        return Err(CommandError::usage(format!(
+            "{flag} is of a grid, and --suite has its own cases"
+        )));
     }
     let selection = selection::select(&context.ui, &settings.suite)?;
     let mut ops = Vec::new();

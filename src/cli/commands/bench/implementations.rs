@@ -9,10 +9,7 @@ use kgen_settings::{DeviceChoice, Settings};
 use kgen_store::find_run;
 
 use crate::cli::{
-    CommandError, Context, bundled,
-    commands::run::HOST_CODE,
-    machine,
-    run_inputs::wants_python,
+    CommandError, Context, bundled, commands::run::HOST_CODE, machine, run_inputs::wants_python,
 };
 
 /// What the name of a run begins with.
@@ -73,8 +70,10 @@ fn source(settings: &Settings, name: &str, n_ops: usize) -> Result<Source, Comma
     }
     if Path::new(name).extension().is_some_and(|extension| extension == "cu") {
         if n_ops != 1 {
-            return Err(CommandError::usage(format!("{name} is the kernel of one op, and the bench has {n_ops}"))
-                .hint("run:RUN_ID takes the kernels of a run, one for each op"));
+            return Err(CommandError::usage(format!(
+                "{name} is the kernel of one op, and the bench has {n_ops}"
+            ))
+            .hint("run:RUN_ID takes the kernels of a run, one for each op"));
         }
         return Ok(Source::File(super::super::eval::read_kernel(Path::new(name))?));
     }

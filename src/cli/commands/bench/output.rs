@@ -106,7 +106,8 @@ pub(super) fn put(
     file: &FileArgs,
     format: BenchFormat,
 ) -> Result<(), CommandError> {
-    let failed = |error| CommandError::config(format!("cannot write into {}: {error}", dir.display()));
+    let failed =
+        |error| CommandError::config(format!("cannot write into {}: {error}", dir.display()));
     fs::write(dir.join("bench.csv"), kgen_bench::csv(bench)).map_err(failed)?;
     fs::write(dir.join("bench.html"), kgen_bench::page(bench)).map_err(failed)?;
     let plots = dir.join("plots");
@@ -129,11 +130,7 @@ pub(super) fn put(
 /// Returns the exit code of the results: whether a cell is wrong.
 pub(super) fn exit(bench: &Bench) -> Exit {
     let is_wrong = |outcome: &Outcome| matches!(outcome, Outcome::Failed { .. });
-    if bench.cells.iter().any(|cell| is_wrong(&cell.outcome)) {
-        Exit::NotSolved
-    } else {
-        Exit::Ok
-    }
+    if bench.cells.iter().any(|cell| is_wrong(&cell.outcome)) { Exit::NotSolved } else { Exit::Ok }
 }
 
 /// Says where a bench is, and how it goes on when it is interrupted.

@@ -52,9 +52,9 @@ fn integer(text: &str) -> Result<i64, String> {
 /// Reads a time such as `6m`.
 pub(super) fn duration(text: &str) -> Result<Duration, CommandError> {
     let seconds = text.trim().parse().ok().and_then(|s| Duration::try_from_secs_f64(s).ok());
-    seconds.or_else(|| kgen_settings::keys::duration(text)).ok_or_else(|| {
-        CommandError::usage(format!("`{text}` is no time such as 90s, 6m or 2h"))
-    })
+    seconds
+        .or_else(|| kgen_settings::keys::duration(text))
+        .ok_or_else(|| CommandError::usage(format!("`{text}` is no time such as 90s, 6m or 2h")))
 }
 
 #[cfg(test)]

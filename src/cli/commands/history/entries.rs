@@ -25,7 +25,7 @@ pub(crate) fn new_entry(root: &Path, id: &str) -> Result<NewEntry, CommandError>
         find_run(root, id)?;
     }
     if id == "latest"
-        && let Some(bench) = bench::latest(root)
+        && let Some(bench) = bench::all(root).pop()
         && find_run(root, id).is_err()
     {
         return of_bench(root, &bench);

@@ -43,7 +43,9 @@ pub(super) fn measure(
     let settings = context.settings(&flags)?;
     let n = pairs.len();
     if machine::device_choice(&settings)? == DeviceChoice::Emu {
-        context.ui.note(&format!("{n} changed kernels are not measured again: there is no GPU here"));
+        context
+            .ui
+            .note(&format!("{n} changed kernels are not measured again: there is no GPU here"));
         return Ok(());
     }
     let runtime = session::runtime()?;
@@ -52,7 +54,9 @@ pub(super) fn measure(
         let rows = if is_here(new, &machine) {
             all(context, &machine, pairs, options).await
         } else {
-            context.ui.note(&format!("{n} changed kernels are not measured again: this GPU is another"));
+            context
+                .ui
+                .note(&format!("{n} changed kernels are not measured again: this GPU is another"));
             Ok(Vec::new())
         };
         machine.pool.shutdown().await;
@@ -72,18 +76,17 @@ fn is_here(entry: &Entry, machine: &machine::Machine) -> bool {
 }
 
 /// Collects the cases whose kernels are on record in both entries and differ.
-fn pairs(
-    root: &Path,
-    report: &Report,
-    [old, new]: [&Entry; 2],
-) -> Result<Vec<Pair>, CommandError> {
+fn pairs(root: &Path, report: &Report, [old, new]: [&Entry; 2]) -> Result<Vec<Pair>, CommandError> {
     if !bench::exists(root, &old.source) || !bench::exists(root, &new.source) {
         return Ok(Vec::new());
     }
-    let kernels = |entry: &Entry| -> Result<HashMap<(String, String), Implementation>, CommandError> {
-        let kernels = history::kernels(root, &entry.source)?.into_iter();
-        Ok(kernels.map(|((op, name), kernel)| ((op, history::unnumbered(&name)), kernel)).collect())
-    };
+    let kernels =
+        |entry: &Entry| -> Result<HashMap<(String, String), Implementation>, CommandError> {
+            let kernels = history::kernels(root, &entry.source)?.into_iter();
+            Ok(kernels
+                .map(|((op, name), kernel)| ((op, history::unnumbered(&name)), kernel))
+                .collect())
+        };
     let (of_old, of_new) = (kernels(old)?, kernels(new)?);
     let requests = bench::requests(root, &new.source)?;
     let mut pairs = Vec::new();

@@ -87,7 +87,9 @@ impl CaseItem {
     fn new(row: &Row, names: &HashMap<&Series, &str>) -> Self {
         let why = match &row.verdict {
             Verdict::NotComparable { why } | Verdict::NotMeasured { why } => Some(why.clone()),
-            Verdict::Slower | Verdict::Faster | Verdict::Same | Verdict::Gone | Verdict::New => None,
+            Verdict::Slower | Verdict::Faster | Verdict::Same | Verdict::Gone | Verdict::New => {
+                None
+            }
         };
         let series = &row.series;
         Self {
@@ -108,7 +110,8 @@ impl CaseItem {
     }
 }
 
-const COLUMNS: [&str; 7] = ["op", "case", "implementation", "verdict", "old us", "new us", "new/old"];
+const COLUMNS: [&str; 7] =
+    ["op", "case", "implementation", "verdict", "old us", "new us", "new/old"];
 
 impl RegressData {
     /// `recorded`: the old entry and the new one.
@@ -167,9 +170,9 @@ impl RegressData {
     }
 
     fn table(&self) -> TextTable {
-        let us = |time: Option<f64>| time.map_or("not measured".to_owned(), |us| format!("{us:.2}"));
-        let mut table =
-            TextTable::new(&COLUMNS).yielding(&[("case", 24), ("implementation", 12)]);
+        let us =
+            |time: Option<f64>| time.map_or("not measured".to_owned(), |us| format!("{us:.2}"));
+        let mut table = TextTable::new(&COLUMNS).yielding(&[("case", 24), ("implementation", 12)]);
         for case in self.shown() {
             let ratio = case.ratio.zip(case.interval);
             table.row(vec![
@@ -208,10 +211,16 @@ impl RegressData {
         lines.extend(self.reasons());
         for case in &self.change_points {
             let last = case.points.last().map(|point| {
-                format!("{:.2} to {:.2} us at entry {}", point.before_us, point.after_us, point.entry)
+                format!(
+                    "{:.2} to {:.2} us at entry {}",
+                    point.before_us, point.after_us, point.entry
+                )
             });
             let last = last.unwrap_or_default();
-            lines.push(format!("changed over the history: {} {}: {last}", case.case, case.implementation));
+            lines.push(format!(
+                "changed over the history: {} {}: {last}",
+                case.case, case.implementation
+            ));
         }
         lines.push(self.headline());
         lines.join("\n")
