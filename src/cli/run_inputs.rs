@@ -121,7 +121,7 @@ pub(crate) fn request(
     }
 }
 
-/// Returns what the settings and a pool's device make of any request: it has no op, no candidate and no cases.
+/// Returns a request with all that settings and device decide, without op, candidate and cases.
 pub(crate) fn request_of(settings: &Settings, seed: u64, pool: &Pool) -> EvalRequest {
     EvalRequest {
         op: String::new(),

@@ -30,7 +30,7 @@ impl Kind {
     }
 }
 
-/// What is measured again and again: one case with one implementation.
+/// The unit that is measured again and again: one case with one implementation.
 #[derive(
     Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
 )]

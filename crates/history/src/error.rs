@@ -76,7 +76,7 @@ pub enum Error {
         #[source]
         source: jiff::Error,
     },
-    /// A tag that cannot be told from the other names of an entry.
+    /// A tag that could be taken for another name of an entry.
     #[error(
         "`{tag}` cannot be a tag: it must not be empty, a number, `latest` or `last`, and holds no white space"
     )]

@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use crate::{Entry, Error, History, StoredResult};
 
-/// A result with its entry. What was not measured, or is not known, is `None`.
+/// A result with its entry. Numbers that were not measured, or are not known, are `None`.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct ExportRow {
     /// Number of the entry.

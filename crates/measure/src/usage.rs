@@ -1,4 +1,4 @@
-//! What a call uses beside time.
+//! Memory, energy and clock of a call.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

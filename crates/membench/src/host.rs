@@ -15,7 +15,7 @@ fn meminfo(text: &str) -> Option<u64> {
     Some(kib << 10)
 }
 
-/// What a control group (version 2) leaves; pages of files that it can drop count as left.
+/// The bytes that a control group (version 2) leaves; pages of files that it can drop count as left.
 fn group(folder: &Path) -> Option<u64> {
     let read = |name: &str| fs::read_to_string(folder.join(name)).ok();
     let number = |name: &str| read(name)?.trim().parse::<u64>().ok();

@@ -161,7 +161,7 @@ impl Report {
     }
 }
 
-/// Returns per test and parameter what its sizes come to.
+/// Returns the summary of each test and parameter over its sizes.
 fn summarise(rows: &[Row]) -> Vec<Summary> {
     let mut all: Vec<Summary> = Vec::new();
     for row in rows {

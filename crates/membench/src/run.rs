@@ -42,7 +42,7 @@ pub struct Case {
     pub parameter: u32,
 }
 
-/// Rows, and what has none.
+/// Rows, and the tests that have none.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Measured {
     pub rows: Vec<Row>,

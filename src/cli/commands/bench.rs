@@ -161,7 +161,7 @@ fn run_grid(context: &Context, args: &GridArgs) -> Result<Exit, CommandError> {
             refuse_grid_flags(args)?;
             let folder = Folder::open(&settings.run.output_dir, id)?;
             if folder.n_done() == folder.plan.n_cells() {
-                // Nothing is left to judge: what is made of the results is made anew.
+                // Nothing is left to judge: the outputs are made anew.
                 return finish(context, args, &settings, &folder, End::Done);
             }
             Work::Resumed(Box::new(folder))
@@ -180,7 +180,7 @@ fn run_grid(context: &Context, args: &GridArgs) -> Result<Exit, CommandError> {
     finish(context, args, &settings, &folder, end)
 }
 
-/// Writes what is made of the results, prints them, and adds them to a history where that is asked for.
+/// Writes the outputs, prints the results, and adds them to a history where that is asked for.
 fn finish(
     context: &Context,
     args: &GridArgs,

@@ -69,7 +69,7 @@ impl FromArgMatches for ProfileArgs {
             let kernel = Some(KernelArgs::from_arg_matches(matches)?);
             return Ok(Self { kernel, other });
         }
-        let of_kernel = KernelArgs::augment_args(Command::new("kgen"));
+        let of_kernel = KernelArgs::augment_args(Command::default().name("kgen"));
         let idle = of_kernel.get_arguments().find(|arg| {
             arg.get_id() != "format"
                 && matches.value_source(arg.get_id().as_str()) == Some(ValueSource::CommandLine)

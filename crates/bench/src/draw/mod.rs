@@ -27,7 +27,7 @@ const ROOFLINE: &str = "One mark per timed cell, with a line to its limit: of th
 const FLOOR: &str = "One mark per timed cell: its time over the least time by this GPU's measured peaks. On the \
                      slanted line nothing is left to gain.";
 
-/// A benchmark with what all drawings need.
+/// A benchmark, prepared for its drawings.
 pub(crate) struct Context<'a> {
     pub(crate) bench: &'a Bench,
     pub(crate) cases: Vec<Case<'a>>,

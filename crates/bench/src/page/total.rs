@@ -1,4 +1,4 @@
-//! The machine, the grid, and what the cells of each implementation come to.
+//! The machine, the grid, and a summary of the cells of each implementation.
 
 use std::collections::BTreeSet;
 

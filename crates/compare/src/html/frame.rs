@@ -1,10 +1,10 @@
-//! What all pages share: their head, their title, links to their parts, and no network.
+//! The frame of all pages: head, title, links to their parts, and no network.
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use super::style::{SCRIPT, SCRIPT_HASH, SORT, SORT_HASH, STYLE};
 
-/// The command that makes a page, its title, and what it adds to the style of all pages.
+/// The command that makes a page, its title, and its own rules beside the style of all pages.
 pub struct Frame<'a> {
     /// Name of the command, above the title.
     pub command: &'a str,

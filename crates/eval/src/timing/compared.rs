@@ -37,7 +37,7 @@ pub(super) struct Compared {
     pub(super) sm_mhz: Option<f64>,
 }
 
-/// Candidate and baseline, and what the baseline used beside time.
+/// Candidate and baseline, with the baseline's memory, energy and clock.
 struct Against {
     measured: Measured,
     usage: Usage,

@@ -15,7 +15,7 @@ const CHUNK: usize = 256;
 /// Seconds of calls between two looks at the counter of energy, which moves some ten times a second.
 const SLICE_S: f64 = 0.05;
 
-/// Measures what an implementation uses beside time; its clock is that of its samples.
+/// Measures memory and energy of an implementation; its clock is that of its samples.
 pub(super) fn of(
     device: &mut dyn Device,
     sets: &Sets<'_>,

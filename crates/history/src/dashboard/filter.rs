@@ -53,7 +53,7 @@ fn spans(positions: BTreeSet<usize>) -> Option<String> {
     (!text.is_empty()).then_some(text)
 }
 
-/// What a row can be filtered by.
+/// The values by which a row can be filtered.
 #[derive(Default)]
 pub(super) struct Keys {
     pub(super) ops: Option<String>,

@@ -1,4 +1,4 @@
-//! What rows of all tables share: attributes to filter by, links, dates, numbers that may be missing.
+//! Parts of rows in all tables: attributes to filter by, links, dates, numbers that may be missing.
 
 use std::fmt::Write as _;
 

@@ -7,7 +7,7 @@ use crate::Entry;
 /// Watts that two readings of one power limit may differ by.
 const SAME_WATTS: f64 = 0.5;
 
-/// Why the times of two entries cannot be compared, in words. What is not known of one of them is no
+/// Why the times of two entries cannot be compared, in words. A fact that is not known of one of them is no
 /// difference.
 pub(super) fn entries_differ(old: &Entry, new: &Entry) -> Option<String> {
     let (Some(a), Some(b)) = (&old.fingerprint, &new.fingerprint) else {

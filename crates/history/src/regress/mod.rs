@@ -29,7 +29,7 @@ pub struct Options {
 }
 
 impl Options {
-    /// What two sessions of one kernel may differ by.
+    /// The difference that two sessions of one kernel may have.
     pub const SESSION: f64 = 0.01;
 }
 

@@ -83,7 +83,7 @@ fn split(values: &[f64], settings: &Divisive, rng: &mut ChaCha8Rng) -> Option<Ch
     let mut values = limited(values)?;
     let mut windows = Windows::new(values.len(), min_part);
     let (at, found) = windows.best_split(&values);
-    // What rounding leaves of equal values is no distance.
+    // The rounding that is left of equal values is no distance.
     let largest = values.iter().fold(0.0, |largest: f64, value| largest.max(value.abs()));
     if found <= ROUNDING * largest * largest {
         return None;

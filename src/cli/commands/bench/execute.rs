@@ -101,7 +101,7 @@ impl OpWork<'_> {
             let (cells, more) = self.step(folder, work).await?;
             folder.add(cells)?;
             self.bar.set_position(folder.n_done());
-            // What a chunk leaves is done before the next one.
+            // The rest of a chunk is done before the next one.
             more.into_iter().rev().for_each(|work| queue.push_front(work));
         }
         Ok(())

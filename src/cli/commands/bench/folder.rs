@@ -1,4 +1,4 @@
-//! The folder of a bench: its plan, a line per finished cell, and what is made of them.
+//! The folder of a bench: its plan, a line per finished cell, and the outputs.
 
 use std::{
     collections::HashMap,

@@ -12,7 +12,7 @@ use crate::cli::{
     CommandError, Context, bundled, commands::run::HOST_CODE, machine, run_inputs::wants_python,
 };
 
-/// What the name of a run begins with.
+/// The beginning of a run's name among implementations.
 const RUN: &str = "run:";
 
 /// An implementation of all ops that it has something for.

@@ -33,7 +33,7 @@ struct OpEstimate {
     largest_bytes: u64,
 }
 
-/// Prints what a bench would do.
+/// Prints the cells of a bench and an estimate of its time.
 pub(super) fn dry_run(context: &Context, draft: &Draft) -> Result<Exit, CommandError> {
     let n_implementations = draft.implementations.len() as u64;
     let mut ops = Vec::new();

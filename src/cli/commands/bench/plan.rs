@@ -148,7 +148,7 @@ impl Draft {
     }
 }
 
-/// Returns what all evaluations have in common.
+/// Returns the request that all evaluations share.
 fn request(
     settings: &Settings,
     machine: &Machine,

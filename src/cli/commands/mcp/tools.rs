@@ -93,7 +93,7 @@ impl Tools {
         };
         let path = file.path().display().to_string();
         let op = format!("--op={}", args.op);
-        let (text, document) = match self.document(&["profile", &op], &[&path]).await {
+        let (text, document) = match self.document(&["profile", &op, &path], &[]).await {
             Ok(found) => found,
             Err(error) => return error,
         };
@@ -147,7 +147,8 @@ impl Tools {
         if let Some(config) = &self.config {
             spec = spec.args(["--config".as_ref(), config.as_os_str()]);
         }
-        let spec = spec.args(command).args(["--"]).args(operands);
+        let end_of_flags: &[&str] = if operands.is_empty() { &[] } else { &["--"] };
+        let spec = spec.args(command).args(end_of_flags).args(operands);
         let spec =
             spec.inherit(DEVICE_ENV).inherit(NETWORK_ENV).inherit(PYTHON_ENV).inherit(&["KGEN_*"]);
         let output =

@@ -145,7 +145,7 @@ fn read(
     };
     report.subject = Some(format!("profile {} ({})", file.display(), report.tool.name()));
     let picture = flame::svg(&report.stacks, &file.display().to_string());
-    let profile = ProfiledCommand::new(report, file);
+    let profile = ProfiledCommand::of(report, file);
     if let Some(out) = out {
         fs::create_dir_all(out).map_err(|error| unwritable(out, &error))?;
         write(context, out, &profile, picture)?;
@@ -211,7 +211,7 @@ fn profile(
         command,
         command_exit_code: code,
         seconds: Some(recorded.seconds),
-        ..ProfiledCommand::new(report, &raw)
+        ..ProfiledCommand::of(report, &raw)
     };
     write(context, &out, &profile, picture)?;
     context.ui.note(&format!("raw report, summary and pictures are in {}", out.display()));

@@ -45,7 +45,7 @@ pub(crate) struct ProfiledCommand {
 
 impl ProfiledCommand {
     /// Returns a report that was read from a file.
-    pub(super) fn new(report: Report, file: &Path) -> Self {
+    pub(super) fn of(report: Report, file: &Path) -> Self {
         Self {
             tool: report.tool,
             tool_version: None,
