@@ -82,7 +82,7 @@ struct GridArgs {
     #[arg(
         long = "impl",
         help = "Implementations, for example aten,torch_compile,builtin,triton=DIR,run:RUN_ID,kernel.cu; \
-                the others are compared with the first [default: aten,builtin]",
+                the others are compared with the first [default: aten,builtin; without PyTorch or a GPU builtin]",
         value_name = "IMPLS",
         value_delimiter = ',',
         help_heading = "Grid"
@@ -260,7 +260,7 @@ impl Work {
         machine.pool.shutdown().await;
         let ended = ended?;
         if ended != End::Done {
-            context.ui.note(&format!("`kgen bench --resume {}` goes on", folder.plan.id));
+            context.ui.note(&format!("`kgen bench --resume {}` goes on", folder.dir().display()));
         }
         Ok((folder, ended))
     }
@@ -338,6 +338,10 @@ fn bench_id(asked: Option<&str>) -> Result<String, CommandError> {
     };
     let checked: Result<RunId, _> = id.parse();
     checked.map_err(|error| CommandError::usage(format!("--bench-id `{id}`: {error}")))?;
+    // Entries of a history are named by numbers and by these words.
+    if id.bytes().all(|byte| byte.is_ascii_digit()) || ["latest", "last"].contains(&&*id) {
+        return Err(CommandError::usage(format!("--bench-id `{id}` would name something else")));
+    }
     Ok(id)
 }
 

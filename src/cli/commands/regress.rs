@@ -3,6 +3,8 @@
 mod again;
 mod report;
 
+use std::path::Path;
+
 use clap::{Args, ValueEnum};
 use kgen_history::{Entry, History, Options, Report};
 
@@ -68,16 +70,24 @@ fn share(text: &str) -> Result<f64, String> {
 
 pub(crate) fn run(context: &Context, args: &RegressArgs) -> Result<Exit, CommandError> {
     let (root, file) = args.file.places(context)?;
-    let mut history =
-        if args.new.is_some() { History::create(&file)? } else { History::open(&file)? };
+    let named: Vec<&str> = args
+        .new
+        .iter()
+        .map(String::as_str)
+        .chain([&*args.against])
+        .filter(|name| *name != "last")
+        .collect();
+    // Removed when the command ends.
+    let scratch = tempfile::tempdir().map_err(|error| CommandError::new(Exit::Config, error))?;
+    let history = with_all(&file, &root, &named, &scratch.path().join("history.sqlite"))?;
     let new = match &args.new {
         None if history.entries()?.is_empty() => return Err(nothing("the history is empty")),
         None => history.find("latest")?,
-        Some(name) => entry(context, &mut history, &root, name)?,
+        Some(name) => find(&history, name)?,
     };
     let old = match args.against.as_str() {
         "last" => history.against("last", &new)?,
-        name => entry(context, &mut history, &root, name)?,
+        name => find(&history, name)?,
     };
     if old.number == new.number {
         return Err(nothing(&format!("{} would be compared with itself", new.source)));
@@ -85,6 +95,9 @@ pub(crate) fn run(context: &Context, args: &RegressArgs) -> Result<Exit, Command
     let options = Options { min_effect: args.min_effect, ..Options::default() };
     let recorded = [history.recorded(&old)?, history.recorded(&new)?];
     let mut found = kgen_history::regress(&recorded[0], &recorded[1], &options);
+    if found.count("gone") + found.count("new") == found.rows.len() {
+        return Err(nothing(&format!("{} and {} have no case in common", new.source, old.source)));
+    }
     if !args.recorded {
         again::measure(context, &root, args, &mut found, [&old, &new], &options)?;
     }
@@ -98,7 +111,7 @@ pub(crate) fn run(context: &Context, args: &RegressArgs) -> Result<Exit, Command
             data.text(Screen { width: columns, ..screen })
         }
     })?;
-    Ok(if found.count("slower") > 0 { Exit::NotSolved } else { Exit::Ok })
+    Ok(if found.count("slower") + found.count("wrong") > 0 { Exit::NotSolved } else { Exit::Ok })
 }
 
 fn nothing(reason: &str) -> CommandError {
@@ -106,22 +119,37 @@ fn nothing(reason: &str) -> CommandError {
         .hint("`kgen history list` shows the entries, `kgen history add ID` adds one")
 }
 
-/// Finds an entry; a bench or run that is not there yet is added.
-fn entry(
-    context: &Context,
-    history: &mut History,
-    root: &std::path::Path,
-    name: &str,
-) -> Result<Entry, CommandError> {
-    match history.find(name) {
-        Ok(entry) => Ok(entry),
-        Err(missing) => {
-            if history::new_entry(root, name).is_err() {
-                return Err(missing.into());
-            }
-            history::add_one(context, history, root, name, None)
+/// Opens the history; where a bench or run that is named is not in it, a copy to which it is added: only
+/// `kgen history` and `kgen bench --history` change a history.
+fn with_all(
+    file: &Path,
+    root: &Path,
+    named: &[&str],
+    copy: &Path,
+) -> Result<History, CommandError> {
+    let mut missing = Vec::new();
+    if file.exists() || named.is_empty() {
+        let history = History::open(file)?;
+        missing.extend(named.iter().filter(|name| history.find(name).is_err()));
+        if missing.is_empty() {
+            return Ok(history);
         }
+        std::fs::copy(file, copy).map_err(|error| CommandError::new(Exit::Config, error))?;
+    } else {
+        missing.extend(named);
     }
+    let mut history = History::create(copy)?;
+    for name in missing {
+        let Ok(entry) = history::new_entry(root, name) else { continue };
+        history.add(&entry, None, jiff::Timestamp::now())?;
+    }
+    Ok(history)
+}
+
+/// Finds an entry by its number, tag or ID, or by the path of its bench or run.
+fn find(history: &History, name: &str) -> Result<Entry, CommandError> {
+    let id = Path::new(name).file_name().and_then(|id| id.to_str()).unwrap_or(name);
+    history.find(name).or_else(|missing| history.find(id).map_err(|_| missing.into()))
 }
 
 /// Finds the change points of the cases of a report.

@@ -14,7 +14,7 @@ use kgen_measure::stats::holm;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::{Recorded, Series, StoredResult};
+use crate::{PASSED, Recorded, Series, StoredResult};
 
 pub use ratio::{Method, Ratio};
 
@@ -49,6 +49,11 @@ pub enum Verdict {
     Faster,
     /// No difference that matters was found.
     Same,
+    /// It was right in the old entry and is judged wrong in the new one.
+    Wrong {
+        /// The verdict and its finding.
+        why: String,
+    },
     /// The two were not measured alike.
     NotComparable {
         /// How not.
@@ -73,6 +78,7 @@ impl Verdict {
             Self::Slower => "slower",
             Self::Faster => "faster",
             Self::Same => "same",
+            Self::Wrong { .. } => "wrong",
             Self::NotComparable { .. } => "not comparable",
             Self::Gone => "gone",
             Self::New => "new",
@@ -183,6 +189,10 @@ fn both(
 ) -> Row {
     let times = [median(old), median(new)];
     let without = |verdict| Row::without_ratio(&new.series, verdict, times);
+    let is_judged = !["not_offered", "not_run"].contains(&&*new.outcome);
+    if old.outcome == PASSED && new.outcome != PASSED && is_judged {
+        return without(Verdict::Wrong { why: untimed("new", new) });
+    }
     let (Some(old_time), Some(new_time)) = (old.time, new.time) else {
         let of = |name, result: &StoredResult| result.time.is_none().then(|| untimed(name, result));
         let whys: Vec<String> = [of("old", old), of("new", new)].into_iter().flatten().collect();

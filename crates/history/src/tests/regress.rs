@@ -40,7 +40,7 @@ fn every_case_has_its_verdict() {
             ("same", "same"),
             ("little", "same"),
             ("new", "new"),
-            ("wrong", "not measured"),
+            ("wrong", "wrong"),
             ("gone", "gone"),
         ]
     );
@@ -49,7 +49,7 @@ fn every_case_has_its_verdict() {
     // Of four cases that were compared.
     assert!((slow.p_adjusted / slow.p - 4.0).abs() < 1e-9, "{slow:?}");
     assert_eq!((report.rows[4].old_us, report.rows[6].new_us), (None, None));
-    let Verdict::NotMeasured { why } = &report.rows[5].verdict else { panic!("{report:?}") };
+    let Verdict::Wrong { why } = &report.rows[5].verdict else { panic!("{report:?}") };
     assert_eq!(why, "new: wrong output, 3 of 16 elements");
     assert_eq!((report.count("slower"), report.count("same")), (1, 2));
 }

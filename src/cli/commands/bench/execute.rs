@@ -223,7 +223,9 @@ fn timed(
     let passed = cell(op, planned, &names[first], Outcome::Passed);
     let Some(timing) = evaluation.timings.iter().find(|timing| timing.case == planned.case.id)
     else {
-        let note = Some("nothing is timed here".to_owned());
+        let why =
+            if folder.plan.request.on_gpu { "--no-timing" } else { "the emulator cannot time" };
+        let note = Some(why.to_owned());
         return (vec![Cell { note, ..passed }], false);
     };
     let candidate = of_candidate(timing);

@@ -16,6 +16,20 @@ use crate::cli::{CommandError, Context, selection};
 /// Axes that every grid has, with the value of one that is not named.
 const DEFAULT_AXES: [(&str, i64); 3] = [("b", 16), ("s", 1024), ("d", 1024)];
 
+/// Columns of the results that could be names of axes.
+const COLUMNS: [&str; 10] = [
+    "op",
+    "dtype",
+    "case",
+    "args",
+    "implementation",
+    "outcome",
+    "reason",
+    "speedup",
+    "gflops",
+    "flags",
+];
+
 /// An op with its cases.
 pub(super) struct GridOp {
     pub(super) op: Arc<OpDef>,
@@ -82,9 +96,15 @@ fn axes(args: &GridArgs) -> Result<(Vec<Axis>, Vec<String>), CommandError> {
         texts.push(("--axis".to_owned(), name.trim().to_owned(), text.to_owned()));
     }
     for (flag, name, text) in texts {
-        let plain = |c: char| c.is_ascii_alphanumeric() || c == '_';
+        let plain = |c: char| c.is_ascii_alphanumeric();
         if !name.starts_with(|c: char| c.is_ascii_alphabetic()) || !name.chars().all(plain) {
-            return Err(CommandError::usage(format!("{flag}: `{name}` is no name of an axis")));
+            return Err(CommandError::usage(format!("{flag}: `{name}` is no name of an axis"))
+                .hint("letters and digits, beginning with a letter"));
+        }
+        if COLUMNS.contains(&&*name) {
+            return Err(CommandError::usage(format!(
+                "{flag}: `{name}` is another column of the results"
+            )));
         }
         if given.iter().any(|axis| axis.name == name) {
             return Err(CommandError::usage(format!("{flag}: the axis `{name}` is given twice")));

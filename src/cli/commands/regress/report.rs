@@ -26,6 +26,8 @@ pub(crate) struct RegressData {
 #[derive(Debug, Default, Serialize, JsonSchema)]
 struct Counts {
     slower: usize,
+    /// Right before, wrong now.
+    wrong: usize,
     faster: usize,
     same: usize,
     not_comparable: usize,
@@ -43,7 +45,7 @@ struct CaseItem {
     case: String,
     args: String,
     implementation: String,
-    /// `slower`, `faster`, `same`, `not_comparable`, `not_measured`, `gone` or `new`.
+    /// `slower`, `wrong`, `faster`, `same`, `not_comparable`, `not_measured`, `gone` or `new`.
     verdict: String,
     /// Why it could not be compared.
     why: Option<String>,
@@ -86,7 +88,9 @@ fn name(series: &Series) -> String {
 impl CaseItem {
     fn new(row: &Row, names: &HashMap<&Series, &str>) -> Self {
         let why = match &row.verdict {
-            Verdict::NotComparable { why } | Verdict::NotMeasured { why } => Some(why.clone()),
+            Verdict::Wrong { why }
+            | Verdict::NotComparable { why }
+            | Verdict::NotMeasured { why } => Some(why.clone()),
             Verdict::Slower | Verdict::Faster | Verdict::Same | Verdict::Gone | Verdict::New => {
                 None
             }
@@ -129,6 +133,7 @@ impl RegressData {
             new: EntryItem::from(&new.entry),
             counts: Counts {
                 slower: count("slower"),
+                wrong: count("wrong"),
                 faster: count("faster"),
                 same: count("same"),
                 not_comparable: count("not comparable"),
@@ -148,8 +153,10 @@ impl RegressData {
 
     fn headline(&self) -> String {
         let entry = |entry: &EntryItem| entry.tag.clone().unwrap_or_else(|| entry.id.clone());
-        let Counts { slower, faster, same, not_comparable, not_measured, gone, new } = self.counts;
+        let Counts { slower, wrong, faster, same, not_comparable, not_measured, gone, new } =
+            self.counts;
         let others = [
+            (wrong, "wrong now"),
             (not_comparable, "not comparable"),
             (not_measured, "not measured"),
             (gone, "gone"),
