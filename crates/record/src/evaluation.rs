@@ -233,6 +233,15 @@ pub struct CaseResult {
     pub full_size: Option<FullSize>,
 }
 
+impl CaseResult {
+    /// Returns why the case did not pass, in one line: its mismatch, else its first finding.
+    #[must_use]
+    pub fn reason(&self) -> Option<String> {
+        let finding = || self.findings.first().map(|finding| finding.message.clone());
+        self.mismatch.as_ref().map(Mismatch::headline).or_else(finding)
+    }
+}
+
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LaunchCounters {
     /// The kernel's name in its module.

@@ -145,6 +145,15 @@ pub struct Mismatch {
     pub rule: String,
 }
 
+impl Mismatch {
+    /// Returns how much of which output is wrong, for example `out: 3 of 1023 elements are wrong`.
+    #[must_use]
+    pub fn headline(&self) -> String {
+        let Self { output, n_wrong, n_elements, .. } = self;
+        format!("{output}: {n_wrong} of {n_elements} elements are wrong")
+    }
+}
+
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ElementDiff {
     /// Index along each dimension.

@@ -309,8 +309,8 @@ fn add_case(out: &mut String, case: &CaseResult) {
 }
 
 fn add_mismatch(out: &mut String, mismatch: &Mismatch) {
-    let Mismatch { output, n_wrong, n_elements, .. } = mismatch;
-    line(out, &format!("    {output}: {n_wrong} of {n_elements} elements are wrong"));
+    let output = &mismatch.output;
+    line(out, &format!("    {}", mismatch.headline()));
     if let Some(pattern) = &mismatch.pattern {
         line(out, &format!("    pattern: {pattern}"));
     }

@@ -5,8 +5,8 @@ use kgen_measure::{
     Alone, Flush, Measured, Params, alone, compare, roofline::is_overhead_dominated,
 };
 use kgen_record::{
-    BaselineRequest, BaselineTiming, CaseOutcome, CaseResult, Finding, Flag, Mismatch, Mode,
-    Timing, Usage, Verdict,
+    BaselineRequest, BaselineTiming, CaseOutcome, CaseResult, Finding, Flag, Mode, Timing, Usage,
+    Verdict,
 };
 
 use super::{
@@ -256,12 +256,7 @@ fn refusal_of(result: &CaseResult) -> BenchError {
         CaseOutcome::Judged(verdict) => verdict,
         CaseOutcome::Skipped { .. } => Verdict::Unsupported,
     };
-    let wrong = result.mismatch.as_ref().map(|mismatch| {
-        let Mismatch { output, n_wrong, n_elements, .. } = mismatch;
-        format!("{output}: {n_wrong} of {n_elements} elements are wrong")
-    });
-    let finding = result.findings.first().map(|finding| finding.message.clone());
-    Refused::judged(verdict, wrong.or(finding).unwrap_or_else(|| verdict.to_string()))
+    Refused::judged(verdict, result.reason().unwrap_or_else(|| verdict.to_string()))
 }
 
 /// Turns an error of a baseline into a note: it is not the candidate's fault.

@@ -2,7 +2,7 @@
 
 use kgen_bench::{Cell, CellTiming, Outcome};
 use kgen_eval::describe_args;
-use kgen_record::{BaselineTiming, CaseOutcome, CaseResult, CaseTiming, Evaluation, Flag, Verdict};
+use kgen_record::{BaselineTiming, CaseOutcome, CaseTiming, Evaluation, Flag, Verdict};
 
 use super::plan::{PlannedCase, PlannedOp};
 
@@ -40,7 +40,10 @@ pub(super) fn refused(evaluation: &Evaluation, case: &str) -> Option<Outcome> {
             Some(failed(evaluation.verdict, evaluation_finding(evaluation)))
         }
         CaseOutcome::Judged(Verdict::Passed) => None,
-        CaseOutcome::Judged(verdict) => Some(failed(*verdict, finding(result))),
+        CaseOutcome::Judged(verdict) => {
+            let reason = result.reason();
+            Some(failed(*verdict, reason.unwrap_or_else(|| "the case did not pass".to_owned())))
+        }
         CaseOutcome::Skipped { reason } => Some(Outcome::NotRun { reason: reason.clone() }),
     }
 }
@@ -62,15 +65,6 @@ fn evaluation_finding(evaluation: &Evaluation) -> String {
     let finding = evaluation.findings.first().map(|finding| finding.message.clone());
     let finding = finding.or(error).or_else(|| evaluation.unjudged_reason());
     finding.unwrap_or_else(|| evaluation.verdict.to_string())
-}
-
-fn finding(result: &CaseResult) -> String {
-    let wrong = result
-        .mismatch
-        .as_ref()
-        .map(|of| format!("{}: {} of {} elements are wrong", of.output, of.n_wrong, of.n_elements));
-    let finding = result.findings.first().map(|finding| finding.message.clone());
-    wrong.or(finding).unwrap_or_else(|| "the case did not pass".to_owned())
 }
 
 /// Returns the time of the candidate, with which the others are compared.
