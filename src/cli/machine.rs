@@ -9,7 +9,9 @@ use std::{
 };
 
 use kgen_compile::{LocateOptions, Progress, ProvisionOptions, Toolchain};
-use kgen_process::Scratch;
+use kgen_device::GpuLock;
+use kgen_process::{Access, Scratch};
+use kgen_record::Target;
 use kgen_settings::{DeviceChoice, DeviceSettings, NvrtcSettings, Settings};
 use kgen_worker::{Gpu, LaunchConfig, Notice, Notices, Pool, PoolConfig, PythonConfig};
 
@@ -161,6 +163,18 @@ pub(crate) fn company(gpu: &Gpu) -> Option<String> {
     ))
 }
 
+/// Waits until no other kgen uses a GPU; `None` where that cannot be made sure.
+pub(crate) fn alone(ui: &Ui, target: &Target) -> Option<GpuLock> {
+    let mut is_announced = false;
+    let waited = |_| {
+        if !std::mem::replace(&mut is_announced, true) {
+            ui.note(&format!("waiting for another kgen that uses {}", target.name));
+        }
+        true
+    };
+    GpuLock::wait(target.uuid.as_deref()?, Access::Exclusive, waited).ok().flatten()
+}
+
 /// Looks for NVRTC where the settings and the environment say.
 pub(crate) fn locate(nvrtc: &NvrtcSettings) -> Result<Toolchain, kgen_compile::Error> {
     kgen_compile::locate(&LocateOptions::new(nvrtc, kgen_device::driver_version()))
@@ -301,7 +315,7 @@ impl From<kgen_worker::Error> for CommandError {
 mod tests {
     use super::*;
     use kgen_measure::Fingerprint;
-    use kgen_record::{Session, Target};
+    use kgen_record::Session;
 
     #[test]
     fn company_on_a_gpu_is_one_line() {

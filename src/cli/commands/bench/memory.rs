@@ -4,13 +4,11 @@ mod text;
 
 use clap::Args;
 use kgen_compile::{Compiler, find_tool};
-use kgen_device::{CudaDevice, Device as _, GpuLock};
+use kgen_device::{CudaDevice, Device as _};
 use kgen_membench::{
     GpuLab, LeftOut, Measured, Plan, Report, TORCH, Test, doubled, nvbandwidth, page,
     torch_allocations,
 };
-use kgen_process::Access;
-use kgen_record::Target;
 use kgen_settings::{DeviceChoice, Overrides, Settings, keys};
 
 use super::BenchFormat;
@@ -104,7 +102,7 @@ fn measure(
     let other = (0..n_gpus).find(|index| *index != ordinal);
     let mut device = CudaDevice::open(ordinal)?;
     let target = device.target().clone();
-    let lock = alone(context, &target);
+    let lock = machine::alone(&context.ui, &target);
     let bar = ui.spinner("memory");
     let mut progress = |text: &str| bar.set_message(text.to_owned());
     let (launch_us, mut measured) = {
@@ -153,18 +151,6 @@ fn add(
             reason,
         }),
     }
-}
-
-/// Waits until no other kgen uses the GPU; `None` where that cannot be made sure.
-fn alone(context: &Context, target: &Target) -> Option<GpuLock> {
-    let mut was_said = false;
-    let waited = |_| {
-        if !std::mem::replace(&mut was_said, true) {
-            context.ui.note(&format!("waiting for another kgen that uses {}", target.name));
-        }
-        true
-    };
-    GpuLock::wait(target.uuid.as_deref()?, Access::Exclusive, waited).ok().flatten()
 }
 
 fn no_gpu() -> CommandError {

@@ -5,8 +5,7 @@ use std::ffi::OsString;
 
 use kgen_baseline::side::{Client, Side};
 use kgen_compile::Toolchain;
-use kgen_device::{CudaDevice, Device as _, GpuLock};
-use kgen_process::Access;
+use kgen_device::{CudaDevice, Device as _};
 use kgen_record::{Session, Target};
 use kgen_selftest::{
     judge::{self, Kind, Requests},
@@ -54,7 +53,7 @@ pub(super) fn run(
     let ordinal = settings.device.device.first_gpu();
     let mut device = CudaDevice::open(ordinal)?;
     let target = device.target().clone();
-    let lock = alone(context, &target);
+    let lock = machine::alone(&context.ui, &target);
     let session = device.begin_session().map_err(kgen_selftest::Error::from)?.clone();
     let runtime = session::runtime()?;
     let mut rows: Vec<TimingCheck> = proofs.judge.iter().map(super::judge::row).collect();
@@ -82,18 +81,6 @@ pub(super) fn run(
     proofs.timing = Some(page);
     ui.result(&proofs, || text)?;
     Ok(if failed { Exit::NotSolved } else { Exit::Ok })
-}
-
-/// Waits until no other kgen uses the GPU; `None` where that cannot be made sure.
-fn alone(context: &Context, target: &Target) -> Option<GpuLock> {
-    let mut told = false;
-    let waited = |_| {
-        if !std::mem::replace(&mut told, true) {
-            context.ui.note(&format!("waiting for another kgen that uses {}", target.name));
-        }
-        true
-    };
-    GpuLock::wait(target.uuid.as_deref()?, Access::Exclusive, waited).ok().flatten()
 }
 
 /// The arguments with which kgen launches the ladder.
