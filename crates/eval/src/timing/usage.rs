@@ -7,7 +7,7 @@ use kgen_measure::Flush;
 use kgen_record::{Energy, Memory, SideBySide, Usage};
 
 use super::{arm::Sets, bench::Samples};
-use crate::session::Session;
+use crate::{external::BoundCall, session::Session};
 
 /// Calls that are enqueued at once.
 const CHUNK: usize = 256;
@@ -50,81 +50,91 @@ fn energy(
     sets: &Sets<'_>,
     seconds: f64,
 ) -> Result<Option<Energy>, LaunchError> {
-    let bare = |call: TimedCall| TimedCall { poison: Vec::new(), ..call };
-    let samples = sets.samples();
-    let here = match &samples {
-        Samples::Here(_) => {
-            let calls = sets.calls().into_iter().map(bare).collect();
-            Some(Here::new(device, calls)?)
-        }
-        Samples::Elsewhere(_) => None,
-    };
-    let began = Instant::now();
-    let mut n_calls = 0;
-    let mut steps: Vec<(f64, f64, u64)> = Vec::new();
-    let mut ended = Ok(());
-    while ended.is_ok() {
-        let slice = match (&here, &samples) {
-            (Some(here), _) => here.run(device),
-            (None, Samples::Elsewhere(call)) => call.repeat(device, SLICE_S),
-            (None, Samples::Here(_)) => unreachable!("calls of this process were taken above"),
-        };
-        ended = slice.map(|n| n_calls += n);
-        let Some(now) = device.energy_mj() else { break };
-        let elapsed = began.elapsed().as_secs_f64();
-        if steps.last().is_none_or(|(last, ..)| *last < now) {
-            steps.push((now, elapsed, n_calls));
-        }
-        if elapsed >= seconds {
-            break;
-        }
-    }
-    if let Some(graph) = here.and_then(|here| here.graph) {
-        device.drop_graph(graph);
-    }
-    ended?;
+    let runner = Runner::new(device, sets)?;
+    let steps = steps(device, &runner, seconds);
+    runner.close(device);
+    let steps = steps?;
     // The first entry is no step: it is where the counter stood.
     let (Some(first), Some(last)) = (steps.get(1), steps.last()) else { return Ok(None) };
     Ok(Energy::of(last.0 - first.0, last.2 - first.2, last.1 - first.1))
 }
 
+/// Energy in millijoules, seconds, and calls, since a run began.
+type Reading = (f64, f64, u64);
+
+/// Runs calls and reads the counter between slices; returns the readings at which it had moved.
+fn steps(
+    device: &mut dyn Device,
+    runner: &Runner<'_>,
+    seconds: f64,
+) -> Result<Vec<Reading>, LaunchError> {
+    let began = Instant::now();
+    let mut n_calls = 0;
+    let mut steps: Vec<Reading> = Vec::new();
+    loop {
+        n_calls += runner.slice(device)?;
+        let Some(now) = device.energy_mj() else { return Ok(steps) };
+        let elapsed = began.elapsed().as_secs_f64();
+        if steps.last().is_none_or(|(last, ..)| *last < now) {
+            steps.push((now, elapsed, n_calls));
+        }
+        if elapsed >= seconds {
+            return Ok(steps);
+        }
+    }
+}
+
 /// Calls of a graph, so that the GPU need not wait for the host between them.
 const GRAPH_CALLS: usize = 32;
 
-/// Calls back to back on this process' stream.
-struct Here {
-    calls: Vec<TimedCall>,
-    /// Calls of each of them.
-    per_sample: usize,
-    graph: Option<GraphId>,
+/// Makes calls back to back.
+enum Runner<'s> {
+    /// On this process' stream: calls without poisoning, or a graph of [`GRAPH_CALLS`] of them.
+    Here {
+        calls: Vec<TimedCall>,
+        graph: Option<GraphId>,
+    },
+    Elsewhere(&'s dyn BoundCall),
 }
 
-impl Here {
+impl<'s> Runner<'s> {
     /// Records a graph of the calls, where the device has graphs and takes the calls into one.
-    fn new(device: &mut dyn Device, calls: Vec<TimedCall>) -> Result<Self, LaunchError> {
+    fn new(device: &mut dyn Device, sets: &'s Sets<'_>) -> Result<Self, LaunchError> {
+        let calls = match sets.samples() {
+            Samples::Elsewhere(call) => return Ok(Self::Elsewhere(call)),
+            Samples::Here(calls) => calls,
+        };
+        let bare = |work| TimedCall { poison: Vec::new(), work };
+        let calls: Vec<TimedCall> = calls.into_iter().map(|call| bare(call.work)).collect();
         let graph = match device.record_graph(&calls, GRAPH_CALLS) {
             Err(LaunchError::Kernel { device_lost: false, .. }) => None,
             graph => graph?,
         };
-        Ok(match graph {
-            None => Self { calls, per_sample: 1, graph },
-            Some(id) => {
-                let work = TimedWork::Graph(id);
-                let calls = vec![TimedCall { poison: Vec::new(), work }];
-                Self { calls, per_sample: GRAPH_CALLS, graph }
-            }
-        })
+        let calls = graph.map_or(calls, |id| vec![bare(TimedWork::Graph(id))]);
+        Ok(Self::Here { calls, graph })
     }
 
-    fn run(&self, device: &mut dyn Device) -> Result<u64, LaunchError> {
-        let n = CHUNK / self.per_sample;
-        let order: Vec<usize> = (0..n).map(|sample| sample % self.calls.len()).collect();
+    /// Makes calls for [`SLICE_S`], and returns how many.
+    fn slice(&self, device: &mut dyn Device) -> Result<u64, LaunchError> {
+        let (calls, graph) = match self {
+            Self::Elsewhere(call) => return call.repeat(device, SLICE_S),
+            Self::Here { calls, graph } => (calls, graph),
+        };
+        let per_sample = if graph.is_some() { GRAPH_CALLS } else { 1 };
+        let order: Vec<usize> =
+            (0..CHUNK / per_sample).map(|sample| sample % calls.len()).collect();
         let began = Instant::now();
         let mut n_calls = 0;
         while began.elapsed().as_secs_f64() < SLICE_S {
-            device.time(&self.calls, &order, Flush::None)?;
-            n_calls += (n * self.per_sample) as u64;
+            device.time(calls, &order, Flush::None)?;
+            n_calls += (order.len() * per_sample) as u64;
         }
         Ok(n_calls)
+    }
+
+    fn close(self, device: &mut dyn Device) {
+        if let Self::Here { graph: Some(graph), .. } = self {
+            device.drop_graph(graph);
+        }
     }
 }
