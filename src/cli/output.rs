@@ -67,20 +67,9 @@ impl FileArgs {
             draft.set(data, self.output.clone());
             return Ok(());
         }
-        let file = match (&self.output, self.open) {
-            (None, false) => return context.ui.data(&text()),
-            (None, true) => std::env::temp_dir().join(name),
-            (Some(file), _) => file.clone(),
-        };
-        write(&context.ui, &file, &text())?;
-        if self.open {
-            open(context, &file);
-        }
-        Ok(())
+        self.put_page(context, name, &text())
     }
-}
 
-impl FileArgs {
     /// Does that with a page, of which there is no document.
     pub(crate) fn put_page(
         &self,

@@ -18,6 +18,9 @@ use super::{
 };
 use crate::report::{Screen, Tone};
 
+/// Columns of a narrow table where there is no terminal.
+pub(crate) const COLUMNS: usize = 80;
+
 /// How talkative kgen is on standard error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Verbosity {
@@ -72,6 +75,13 @@ impl Ui {
     /// Returns the place of tables and texts: standard output.
     pub(crate) const fn screen(&self) -> Screen {
         self.out
+    }
+
+    /// Returns the same for tables that are as narrow as a terminal in files and pipes too, unless they are
+    /// asked for with all columns.
+    pub(crate) fn narrow_screen(&self) -> Screen {
+        let width = self.out.width.or((!self.wide).then_some(COLUMNS));
+        Screen { width, ..self.out }
     }
 
     /// Returns the place of notes: standard error.

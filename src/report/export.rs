@@ -335,7 +335,7 @@ fn spend_cells(spend: &Spend) -> Vec<String> {
 }
 
 /// Quotes a cell as RFC 4180 says.
-pub(super) fn quoted(cell: &str) -> String {
+pub(crate) fn quoted(cell: &str) -> String {
     if cell.contains([',', '"', '\n', '\r']) {
         format!("\"{}\"", cell.replace('"', "\"\""))
     } else {

@@ -38,6 +38,12 @@ const RESULT: [&str; 22] = [
 /// The last column.
 const FLAGS: &str = "flags";
 
+/// Returns whether a name is that of a column which is no axis.
+#[must_use]
+pub fn is_column(name: &str) -> bool {
+    CASE.contains(&name) || RESULT.contains(&name) || name == FLAGS
+}
+
 /// Returns the rows of a benchmark as CSV, quoted as RFC 4180 says, with a line of names first.
 ///
 /// Axes are columns between `args` and `implementation`. A number that was not measured is an empty cell.

@@ -17,7 +17,7 @@ mod summary;
 mod text;
 
 pub use cell::{Axis, Bench, Cell, CellTiming, FORMAT, Outcome};
-pub use csv::csv;
+pub use csv::{csv, is_column};
 pub use document::Document;
 pub use kgen_measure::{Energy, Memory, Usage};
 pub use page::page;

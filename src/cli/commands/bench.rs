@@ -8,6 +8,7 @@ mod implementations;
 mod memory;
 mod output;
 mod plan;
+mod stored;
 mod values;
 
 use std::{path::PathBuf, time::Duration};
@@ -30,8 +31,8 @@ use crate::cli::{
 use self::{execute::Executor, folder::Folder, plan::Draft};
 
 pub(crate) use self::{
-    folder::{all, exists, kernels, read_bench, requests},
     output::BenchEstimate,
+    stored::{INTERRUPTED, StoredBench, all, exists},
 };
 
 /// Time implementations of ops side by side over a grid of sizes, each judged first
@@ -160,7 +161,7 @@ fn run_grid(context: &Context, args: &GridArgs) -> Result<Exit, CommandError> {
         Some(id) => {
             refuse_grid_flags(args)?;
             let folder = Folder::open(&settings.run.output_dir, id)?;
-            if folder.n_done() == folder.plan.n_cells() {
+            if folder.n_done() == folder.plan().n_cells() {
                 // Nothing is left to judge: the outputs are made anew.
                 return finish(context, args, &settings, &folder, End::Done);
             }
@@ -214,7 +215,7 @@ impl End {
         match self {
             Self::Done => "it was not reached",
             Self::TimeIsUp => "--max-time was reached",
-            Self::Signal(_) => "the bench was interrupted",
+            Self::Signal(_) => INTERRUPTED,
         }
     }
 
@@ -250,11 +251,11 @@ impl Work {
                 Folder::create(&settings.run.output_dir, plan)?
             }
             Self::Resumed(folder) => {
-                folder.plan.check_device(machine.pool.target())?;
+                folder.plan().check_device(machine.pool.target())?;
                 *folder
             }
         };
-        output::announce(context, folder.dir(), &machine, folder.plan.n_cells());
+        output::announce(context, folder.dir(), &machine, folder.plan().n_cells());
         let executor = Executor::new(context, &machine, max_time);
         let ended = until_signal(context, executor.run(&mut folder)).await;
         machine.pool.shutdown().await;
@@ -343,10 +344,4 @@ fn bench_id(asked: Option<&str>) -> Result<String, CommandError> {
         return Err(CommandError::usage(format!("--bench-id `{id}` would name something else")));
     }
     Ok(id)
-}
-
-/// Returns the folder of a bench by its ID or path.
-fn bench_dir(root: &std::path::Path, id: &str) -> PathBuf {
-    let path = PathBuf::from(id);
-    if path.join(folder::PLAN).is_file() { path } else { root.join(id) }
 }

@@ -87,8 +87,9 @@ fn run_item(entry: RunEntry) -> Result<RunItem, kgen_store::Error> {
 
 fn add_benches(dashboard: &mut Dashboard, root: &Path, is_inside: bool) {
     for id in bench::all(root) {
-        match bench::read_bench(root, &id) {
-            Ok(read) => {
+        match bench::StoredBench::read(root, &id) {
+            Ok(stored) => {
+                let read = stored.bench(bench::INTERRUPTED);
                 let page = root.join(&id).join("bench.html");
                 let link = (is_inside && page.is_file()).then(|| format!("{id}/bench.html"));
                 dashboard.benches.push(BenchItem { link, ..BenchItem::from(&read) });

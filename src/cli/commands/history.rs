@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
 use jiff::Timestamp;
-use kgen_history::{Added, Entry, ExportRow, History};
+use kgen_history::{Added, Entry, ExportRow, History, NewEntry};
 use kgen_settings::Overrides;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -15,10 +15,10 @@ use crate::{
     cli::{
         CommandError, Context, args::OutputArgs, exit_codes::Exit, output::FileArgs, ui::json_text,
     },
-    report::TextTable,
+    report::{TextTable, quoted},
 };
 
-pub(super) use entries::{kernels, new_entry, unnumbered};
+pub(super) use entries::{new_entry, unnumbered};
 
 /// The file, where no other is named.
 pub(super) const FILE: &str = "history.sqlite";
@@ -196,25 +196,22 @@ impl HistoryFile {
     }
 }
 
-/// Adds a bench or run, and says so.
-pub(super) fn add_one(
+/// Adds an entry, and says so.
+fn add_one(
     context: &Context,
     history: &mut History,
-    root: &std::path::Path,
-    id: &str,
+    entry: &NewEntry,
     tag: Option<&str>,
 ) -> Result<Entry, CommandError> {
-    let added = history.add(&new_entry(root, id)?, tag, Timestamp::now())?;
+    let added = history.add(entry, tag, Timestamp::now())?;
     let entry = added.entry().clone();
     let how = match added {
         Added::New(_) => "added",
         Added::Updated(_) => "has gone on since: its results are replaced",
         Added::Known(_) => "is there already",
     };
-    context.ui.note(&format!(
-        "{} {how} (entry {}, {} results)",
-        entry.source, entry.number, entry.n_results
-    ));
+    let Entry { source, number, n_results, .. } = &entry;
+    context.ui.note(&format!("{source} {how} (entry {number}, {n_results} results)"));
     Ok(entry)
 }
 
@@ -226,8 +223,9 @@ pub(super) fn add_bench(
     dir: &std::path::Path,
     tag: Option<&str>,
 ) -> Result<(), CommandError> {
+    let entry = new_entry(root, &dir.display().to_string())?;
     let mut history = History::create(&file.map_or_else(|| root.join(FILE), PathBuf::from))?;
-    add_one(context, &mut history, root, &dir.display().to_string(), tag).map(drop)
+    add_one(context, &mut history, &entry, tag).map(drop)
 }
 
 fn add(context: &Context, args: &AddArgs) -> Result<Exit, CommandError> {
@@ -235,19 +233,14 @@ fn add(context: &Context, args: &AddArgs) -> Result<Exit, CommandError> {
         return Err(CommandError::usage("--tag names one entry, and several are added"));
     }
     let (root, file) = args.file.places(context)?;
-    let entries: Result<Vec<_>, _> = args.ids.iter().map(|id| new_entry(&root, id)).collect();
     // Nothing is made where nothing can be added.
-    drop(entries?);
+    let entries: Result<Vec<NewEntry>, _> =
+        args.ids.iter().map(|id| new_entry(&root, id)).collect();
+    let entries = entries?;
     let mut history = History::create(&file)?;
     let mut added = Vec::new();
-    for id in &args.ids {
-        added.push(EntryItem::from(&add_one(
-            context,
-            &mut history,
-            &root,
-            id,
-            args.tag.as_deref(),
-        )?));
+    for entry in &entries {
+        added.push(EntryItem::from(&add_one(context, &mut history, entry, args.tag.as_deref())?));
     }
     if args.format == HistoryFormat::Json {
         context.ui.result(&HistoryData { entries: added, results: Vec::new() }, String::new)?;
@@ -345,13 +338,6 @@ fn trend(context: &Context, args: &TrendArgs) -> Result<Exit, CommandError> {
 
 /// Joins rows as RFC 4180 quotes them.
 fn csv<const N: usize>(columns: &[&str; N], rows: impl Iterator<Item = [String; N]>) -> String {
-    let quoted = |field: &str| {
-        if field.contains([',', '"', '\n', '\r']) {
-            format!("\"{}\"", field.replace('"', "\"\""))
-        } else {
-            field.to_owned()
-        }
-    };
     let line = |fields: Vec<String>| fields.join(",");
     let head = line(columns.iter().map(|name| (*name).to_owned()).collect());
     let rows = rows.map(|row| line(row.iter().map(|field| quoted(field)).collect()));

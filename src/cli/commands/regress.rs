@@ -8,20 +8,14 @@ use std::path::Path;
 use clap::{Args, ValueEnum};
 use kgen_history::{Entry, History, Options, Report};
 
-use crate::{
-    cli::{
-        CommandError, Context,
-        args::DeviceArgs,
-        commands::history::{self, HistoryFile},
-        exit_codes::Exit,
-    },
-    report::Screen,
+use crate::cli::{
+    CommandError, Context,
+    args::DeviceArgs,
+    commands::history::{self, HistoryFile},
+    exit_codes::Exit,
 };
 
 pub(crate) use report::RegressData;
-
-/// Columns of a table that goes into a file or a pipe.
-const COLUMNS: usize = 80;
 
 /// Look for cases that became slower against an older bench or run
 #[derive(Debug, Args)]
@@ -105,11 +99,7 @@ pub(crate) fn run(context: &Context, args: &RegressArgs) -> Result<Exit, Command
     let data = RegressData::new(&recorded, &found, changes);
     context.ui.result(&data, || match args.format {
         RegressFormat::Markdown => data.markdown(),
-        RegressFormat::Table | RegressFormat::Json => {
-            let screen = context.ui.screen();
-            let columns = screen.width.or((!context.ui.is_wide()).then_some(COLUMNS));
-            data.text(Screen { width: columns, ..screen })
-        }
+        RegressFormat::Table | RegressFormat::Json => data.text(context.ui.narrow_screen()),
     })?;
     Ok(if found.count("slower") + found.count("wrong") > 0 { Exit::NotSolved } else { Exit::Ok })
 }

@@ -45,12 +45,12 @@ impl<'a> Executor<'a> {
     /// Fills the folder's missing cells.
     pub(super) async fn run(&self, folder: &mut Folder) -> Result<End, CommandError> {
         let ui = &self.context.ui;
-        let n_cells = folder.plan.n_cells();
+        let n_cells = folder.plan().n_cells();
         let bar = ui.bar(n_cells, "cells");
         let began = Instant::now();
         let n_before = folder.n_done();
-        for place in 0..folder.plan.ops.len() {
-            let missing = folder.missing(&folder.plan.ops[place]);
+        for place in 0..folder.plan().ops.len() {
+            let missing = folder.missing(&folder.plan().ops[place]);
             if missing.is_empty() {
                 continue;
             }
@@ -61,7 +61,7 @@ impl<'a> Executor<'a> {
             OpWork { place, pool: &self.machine.pool, bar: &bar }.run(folder, missing).await?;
             let n_done = folder.n_done();
             let left = left(began.elapsed(), n_done - n_before.min(n_done), n_cells - n_done);
-            let op = &folder.plan.ops[place].op;
+            let op = &folder.plan().ops[place].op;
             ui.note(&format!("{op}: {n_done} of {n_cells} cells{left}"));
         }
         bar.finish_and_clear();
@@ -114,7 +114,7 @@ impl OpWork<'_> {
         folder: &Folder,
         (cases, first): Work,
     ) -> Result<(Vec<Cell>, Vec<Work>), CommandError> {
-        let plan = &folder.plan;
+        let plan = folder.plan();
         let op = &plan.ops[self.place];
         let Some(name) = plan.implementations.get(first) else {
             return Ok((Vec::new(), Vec::new()));
@@ -144,7 +144,7 @@ impl OpWork<'_> {
         first: usize,
         cases: &[usize],
     ) -> EvalRequest {
-        let plan = &folder.plan;
+        let plan = folder.plan();
         let behind = plan.implementations.iter().zip(&op.kernels).skip(first + 1);
         let baselines = behind.filter_map(|(name, implementation)| {
             let implementation = implementation.clone()?;
@@ -173,7 +173,7 @@ fn sort(
     cases: &[usize],
     first: usize,
 ) -> (Vec<Cell>, Vec<Work>) {
-    let name = &folder.plan.implementations[first];
+    let name = &folder.plan().implementations[first];
     let (mut cells, mut passed, mut others) = (Vec::new(), Vec::new(), Vec::new());
     for &case in cases {
         match refused(evaluation, &op.cases[case].case.id) {
@@ -192,7 +192,7 @@ fn sort(
     }
     if !evaluation.verdict.is_pass()
         && evaluation.timings.is_empty()
-        && folder.plan.request.timing.is_some()
+        && folder.plan().request.timing.is_some()
     {
         // One case that fails keeps all from being timed.
         let more = [(passed, first), (others, first + 1)];
@@ -219,12 +219,12 @@ fn timed(
     first: usize,
 ) -> (Vec<Cell>, bool) {
     let planned = &op.cases[case];
-    let names = &folder.plan.implementations;
+    let names = &folder.plan().implementations;
     let passed = cell(op, planned, &names[first], Outcome::Passed);
     let Some(timing) = evaluation.timings.iter().find(|timing| timing.case == planned.case.id)
     else {
         let why =
-            if folder.plan.request.on_gpu { "--no-timing" } else { "the emulator cannot time" };
+            if folder.plan().request.on_gpu { "--no-timing" } else { "the emulator cannot time" };
         let note = Some(why.to_owned());
         return (vec![Cell { note, ..passed }], false);
     };

@@ -16,20 +16,6 @@ use crate::cli::{CommandError, Context, selection};
 /// Axes that every grid has, with the value of one that is not named.
 const DEFAULT_AXES: [(&str, i64); 3] = [("b", 16), ("s", 1024), ("d", 1024)];
 
-/// Columns of the results that could be names of axes.
-const COLUMNS: [&str; 10] = [
-    "op",
-    "dtype",
-    "case",
-    "args",
-    "implementation",
-    "outcome",
-    "reason",
-    "speedup",
-    "gflops",
-    "flags",
-];
-
 /// An op with its cases.
 pub(super) struct GridOp {
     pub(super) op: Arc<OpDef>,
@@ -101,7 +87,7 @@ fn axes(args: &GridArgs) -> Result<(Vec<Axis>, Vec<String>), CommandError> {
             return Err(CommandError::usage(format!("{flag}: `{name}` is no name of an axis"))
                 .hint("letters and digits, beginning with a letter"));
         }
-        if COLUMNS.contains(&&*name) {
+        if kgen_bench::is_column(&name) {
             return Err(CommandError::usage(format!(
                 "{flag}: `{name}` is another column of the results"
             )));

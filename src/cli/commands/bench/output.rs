@@ -8,11 +8,12 @@ use serde::Serialize;
 
 use super::{BenchFormat, plan::Draft};
 use crate::cli::{
-    CommandError, Context, exit_codes::Exit, machine::Machine, output::FileArgs, ui::json_text,
+    CommandError, Context,
+    exit_codes::Exit,
+    machine::Machine,
+    output::FileArgs,
+    ui::{COLUMNS, json_text},
 };
-
-/// Columns of a table that goes into a file or a pipe.
-const COLUMNS: usize = 80;
 
 /// Cells of a bench that is not begun.
 #[derive(Debug, Serialize, JsonSchema)]

@@ -1,9 +1,9 @@
 //! Entries of a history out of benches and runs.
 
-use std::{collections::HashMap, path::Path};
+use std::path::Path;
 
 use kgen_history::{Kind, NewEntry, NewResult, PASSED, Series};
-use kgen_record::{CaseTiming, Implementation};
+use kgen_record::CaseTiming;
 use kgen_store::{Run, find_run};
 use sha2::{Digest as _, Sha256};
 
@@ -34,23 +34,16 @@ pub(crate) fn new_entry(root: &Path, id: &str) -> Result<NewEntry, CommandError>
 }
 
 fn of_bench(root: &Path, id: &str) -> Result<NewEntry, CommandError> {
-    let bench = bench::read_bench(root, id)?;
-    let mut entry = NewEntry::from(&bench);
-    let kernels = kernels(root, id)?;
+    let stored = bench::StoredBench::read(root, id)?;
+    let kernels = stored.kernels();
+    let mut entry = NewEntry::from(&stored.bench(bench::INTERRUPTED));
     for result in &mut entry.results {
-        let kernel = kernels.get(&(result.series.op.clone(), result.series.implementation.clone()));
+        let Series { op, implementation, .. } = &mut result.series;
+        let kernel = kernels.get(&(&**op, &**implementation));
         result.source_hash = kernel.and_then(|kernel| kernel.source()).map(hash);
-        result.series.implementation = unnumbered(&result.series.implementation);
+        *implementation = unnumbered(implementation);
     }
     Ok(entry)
-}
-
-/// Returns the implementations of a bench by op and name.
-pub(crate) fn kernels(
-    root: &Path,
-    id: &str,
-) -> Result<HashMap<(String, String), Implementation>, CommandError> {
-    bench::kernels(root, id)
 }
 
 /// Returns the name by which an implementation is known in other entries too.

@@ -9,7 +9,10 @@ use kgen_settings::{DeviceChoice, Overrides};
 use super::RegressArgs;
 use crate::cli::{
     CommandError, Context,
-    commands::{bench, history},
+    commands::{
+        bench::{self, StoredBench},
+        history,
+    },
     machine, session,
 };
 
@@ -80,18 +83,12 @@ fn pairs(root: &Path, report: &Report, [old, new]: [&Entry; 2]) -> Result<Vec<Pa
     if !bench::exists(root, &old.source) || !bench::exists(root, &new.source) {
         return Ok(Vec::new());
     }
-    let kernels =
-        |entry: &Entry| -> Result<HashMap<(String, String), Implementation>, CommandError> {
-            let kernels = history::kernels(root, &entry.source)?.into_iter();
-            Ok(kernels
-                .map(|((op, name), kernel)| ((op, history::unnumbered(&name)), kernel))
-                .collect())
-        };
-    let (of_old, of_new) = (kernels(old)?, kernels(new)?);
-    let requests = bench::requests(root, &new.source)?;
+    let (old, new) = (StoredBench::read(root, &old.source)?, StoredBench::read(root, &new.source)?);
+    let (of_old, of_new) = (known(&old), known(&new));
+    let requests = new.requests();
     let mut pairs = Vec::new();
     for Row { series, ratio, .. } in &report.rows {
-        let key = (series.op.clone(), series.implementation.clone());
+        let key = (&*series.op, series.implementation.clone());
         let (Some(before), Some(after)) = (of_old.get(&key), of_new.get(&key)) else { continue };
         let is_kernel = |kernel: &Implementation| matches!(kernel, Implementation::Kernel { .. });
         let changed = is_kernel(before) && is_kernel(after) && before != after;
@@ -101,6 +98,12 @@ fn pairs(root: &Path, report: &Report, [old, new]: [&Entry; 2]) -> Result<Vec<Pa
         }
     }
     Ok(pairs)
+}
+
+/// Returns the implementations of a bench, by op and by the names that they have in other benches too.
+fn known(stored: &StoredBench) -> HashMap<(&str, String), &Implementation> {
+    let kernels = stored.kernels().into_iter();
+    kernels.map(|((op, name), kernel)| ((op, history::unnumbered(name)), kernel)).collect()
 }
 
 fn between(request: &EvalRequest, old: &Implementation, new: &Implementation) -> EvalRequest {
