@@ -8,6 +8,7 @@ mod implementations;
 mod memory;
 mod output;
 mod plan;
+mod progress;
 mod stored;
 mod values;
 

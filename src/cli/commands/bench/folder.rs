@@ -5,6 +5,7 @@ use std::{
     fs::{self, File, OpenOptions},
     io::{self, Write as _},
     path::{Path, PathBuf},
+    sync::Arc,
 };
 
 use kgen_bench::{Bench, Cell};
@@ -37,7 +38,7 @@ impl Folder {
         }
         let text = serde_json::to_string(&plan).expect("a plan turns into JSON");
         fs::write(dir.join(PLAN), text + "\n").map_err(failed)?;
-        Self::with(dir, StoredBench { plan, cells: HashMap::new() })
+        Self::with(dir, StoredBench { plan: Arc::new(plan), cells: HashMap::new() })
     }
 
     /// Opens the folder of a bench that was begun.
@@ -61,7 +62,7 @@ impl Folder {
         &self.dir
     }
 
-    pub(super) const fn plan(&self) -> &BenchPlan {
+    pub(super) const fn plan(&self) -> &Arc<BenchPlan> {
         &self.stored.plan
     }
 

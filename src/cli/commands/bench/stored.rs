@@ -4,6 +4,7 @@ use std::{
     collections::HashMap,
     fs, io,
     path::{Path, PathBuf},
+    sync::Arc,
 };
 
 use kgen_bench::{Bench, Cell, FORMAT, Outcome};
@@ -51,7 +52,7 @@ pub(crate) fn all(root: &Path) -> Vec<String> {
 
 /// The plan of a bench, and its finished cells.
 pub(crate) struct StoredBench {
-    pub(super) plan: BenchPlan,
+    pub(super) plan: Arc<BenchPlan>,
     pub(super) cells: HashMap<Key, Cell>,
 }
 
@@ -80,7 +81,7 @@ impl StoredBench {
         };
         // A line that was cut off is measured again.
         let cells = text.lines().filter_map(|line| serde_json::from_str::<Cell>(line).ok());
-        Ok(Self { plan, cells: cells.map(|cell| (key(&cell), cell)).collect() })
+        Ok(Self { plan: Arc::new(plan), cells: cells.map(|cell| (key(&cell), cell)).collect() })
     }
 
     /// Returns all cells; those that are missing were not run, for this reason.
