@@ -56,6 +56,13 @@ const HEADERS: [(&str, &str); 38] = [
     ("cinttypes", ""),
 ];
 
+/// Headers of element types.
+const DTYPE_HEADERS: [(&[DType], &str); 3] = [
+    (&[DType::F16], "cuda_fp16.h"),
+    (&[DType::BF16], "cuda_bf16.h"),
+    (&[DType::F8E4M3, DType::F8E5M2], "cuda_fp8.h"),
+];
+
 /// Headers of CUTLASS that NVRTC cannot read, as far as device code has a use for them.
 const CUTLASS_HEADERS: [(&str, &str); 1] =
     [("cutlass/version.h", include_str!("headers/cutlass_version.h"))];
@@ -96,6 +103,14 @@ pub(super) fn included(line: &str) -> Option<&str> {
     rest.split(['>', '"']).next()
 }
 
+/// Returns whether a header is short and known to need no type of the CUDA runtime. Others are long, and to
+/// read them twice would take seconds.
+pub(super) fn needs_no_runtime(header: &str) -> bool {
+    let is_of_cccl = header.starts_with("cub/") || header.starts_with("cuda/");
+    let is_kgens = HEADERS.iter().any(|(name, _)| *name == header) && !is_of_cccl;
+    is_kgens || DTYPE_HEADERS.iter().any(|(_, name)| *name == header)
+}
+
 /// Returns the `#include` lines that a source begins with, comments blanked: no macro of its own
 /// stands before them.
 pub(super) fn leading_includes(code: &str) -> impl Iterator<Item = &str> {
@@ -113,12 +128,7 @@ pub(super) fn headers(
     macros: &[(&str, &str)],
 ) -> Vec<Header> {
     let mut prelude = PRELUDE_TEXT.to_owned();
-    let includes: [(&[DType], &str); 3] = [
-        (&[DType::F16], "cuda_fp16.h"),
-        (&[DType::BF16], "cuda_bf16.h"),
-        (&[DType::F8E4M3, DType::F8E5M2], "cuda_fp8.h"),
-    ];
-    for (types, include) in includes {
+    for (types, include) in DTYPE_HEADERS {
         if dtypes.clone().any(|used| types.contains(&used)) {
             prelude.extend(["#include <", include, ">\n"]);
         }

@@ -127,6 +127,18 @@ fn what_people_include_compiles() {
 }
 
 #[test]
+fn types_of_the_runtime_and_textures_compile() {
+    for declaration in [
+        "struct Launch { cudaStream_t stream; cudaError_t status; };",
+        "__device__ float at(cudaTextureObject_t t, float x) { return tex2D<float>(t, x, 0.0f); }",
+    ] {
+        let source = format!("{declaration}\n{RELU}");
+        let compiled = compile(&source, &["relu"], DType::F32);
+        assert!(compiled.ptx.contains(".entry relu("), "{declaration}");
+    }
+}
+
+#[test]
 fn the_copy_kernels_compile() {
     let compiled = compile(crate::copy_source(), &crate::COPY_KERNELS, DType::F32);
     assert_eq!(compiled.entries, crate::COPY_KERNELS);
