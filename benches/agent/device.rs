@@ -101,6 +101,7 @@ pub(crate) fn evaluation(op: &str, cases: &[Case], index: usize) -> Evaluation {
         precision: Default::default(),
         library_use: None,
         python: None,
+        adapters: Vec::new(),
         coverage: None,
         stage_times: Vec::new(),
         profile: None,

@@ -11,9 +11,9 @@ use std::{
 use kgen_compile::{LocateOptions, Progress, ProvisionOptions, Toolchain};
 use kgen_device::GpuLock;
 use kgen_process::{Access, Scratch};
-use kgen_record::Target;
-use kgen_settings::{DeviceChoice, DeviceSettings, NvrtcSettings, Settings};
-use kgen_worker::{Gpu, LaunchConfig, Notice, Notices, Pool, PoolConfig, PythonConfig};
+use kgen_record::{Adapter, Target};
+use kgen_settings::{AdapterSettings, DeviceChoice, DeviceSettings, NvrtcSettings, Settings};
+use kgen_worker::{Gpu, LaunchConfig, Notice, Notices, Pool, PoolConfig, SideConfig};
 
 use super::{CommandError, exit_codes::Exit, ui::Ui};
 
@@ -81,8 +81,20 @@ pub(crate) fn pool_config(
         sandbox: settings.device.sandbox,
         profilers: settings.device.profile,
         cache_dir: settings.nvrtc.cache().map(|cache| cache.join("compiled")),
-        python: PythonConfig::new(settings.python.path.clone()),
+        sides: sides(settings),
         ..PoolConfig::new(toolchain, choice, emu_target, n_jobs)
+    }
+}
+
+/// Returns how the processes beside workers are started.
+fn sides(settings: &Settings) -> SideConfig {
+    let AdapterSettings { candle, burn } = &settings.adapters;
+    let named = [(Adapter::Candle, candle), (Adapter::Burn, burn)];
+    let adapters = named.into_iter().filter_map(|(adapter, path)| Some((adapter, path.clone()?)));
+    SideConfig {
+        python: settings.python.path.clone(),
+        adapters: adapters.collect(),
+        ..SideConfig::default()
     }
 }
 

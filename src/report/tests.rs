@@ -120,6 +120,7 @@ fn store_attempt(store: &RunStore, op: &str, level: Level, cases: Vec<CaseResult
         precision: Default::default(),
         library_use: None,
         python: None,
+        adapters: Vec::new(),
         coverage: None,
         stage_times: Vec::new(),
         profile: None,

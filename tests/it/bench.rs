@@ -54,7 +54,7 @@ fn each_implementation_is_judged_on_each_case_of_the_grid() {
     let at = folder.path();
     fs::write(at.join("wrong.cu"), wrong_tail()).unwrap();
     fs::write(at.join("broken.cu"), RELU.replace("const", "oops")).unwrap();
-    let data = bench(at, "one", "5,64", "wrong.cu,builtin,broken.cu,aten", 1);
+    let data = bench(at, "one", "5,64", "wrong.cu,builtin,broken.cu,aten,candle", 1);
     let of = |name: &str| -> Vec<(String, Option<f64>)> {
         let rows = data["results"].as_array().unwrap().iter();
         let rows = rows.filter(|row| row["implementation"] == name);
@@ -66,11 +66,12 @@ fn each_implementation_is_judged_on_each_case_of_the_grid() {
     assert_eq!(of("builtin"), twice("passed"));
     assert_eq!(of("broken.cu"), twice("compile_error"));
     assert_eq!(of("aten"), twice("not_run"));
+    assert_eq!(of("candle"), twice("not_run"));
     let dir = at.join("generated_kernels/one");
     let page = fs::read_to_string(dir.join("bench.html")).unwrap();
     assert!(page.contains("wrong_output") || page.contains("wrong output"));
     let csv = fs::read_to_string(dir.join("bench.csv")).unwrap();
-    assert_eq!(csv.lines().count(), 9, "{csv}");
+    assert_eq!(csv.lines().count(), 11, "{csv}");
     assert!(csv.lines().next().unwrap().contains(",b,s,d,implementation,outcome,"));
 }
 

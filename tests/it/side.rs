@@ -8,7 +8,7 @@ use std::{
     process::{Child, Command, Stdio},
 };
 
-use kgen_baseline::side::{Ready, Side, aten};
+use kgen_baseline::side::{Facts, Ready, Side, Sides, aten};
 use kgen_device::EmuDevice;
 use kgen_eval::{Program, gpu_half, unbegun};
 use kgen_ops::{op, suite};
@@ -20,7 +20,7 @@ use kgen_record::{
 /// A process that ends with the test.
 struct Process {
     child: Child,
-    side: Side,
+    sides: Sides,
     _folder: tempfile::TempDir,
 }
 
@@ -58,12 +58,16 @@ fn start() -> Option<Process> {
     BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
     let line: serde_json::Value = serde_json::from_str(&line).unwrap();
     let facts: PythonFacts = serde_json::from_value(line["ready"].clone()).unwrap();
-    let side = Side::Ready(Ready { socket, facts: Box::new(facts), alarm: Default::default() });
-    Some(Process { child, side, _folder: folder })
+    let side = Side::Ready(Ready {
+        socket,
+        facts: Facts::Python(Box::new(facts)),
+        alarm: Default::default(),
+    });
+    Some(Process { child, sides: side.into(), _folder: folder })
 }
 
 /// Judges an implementation on an op's cases, with the emulator's memory as the device.
-fn judged(side: &Side, op: &str, implementation: Implementation, cases: Vec<Case>) -> Evaluation {
+fn judged(sides: &Sides, op: &str, implementation: Implementation, cases: Vec<Case>) -> Evaluation {
     let request = EvalRequest {
         on_gpu: true,
         screen: false,
@@ -73,7 +77,7 @@ fn judged(side: &Side, op: &str, implementation: Implementation, cases: Vec<Case
     let program = Program::without_code(request.cases.len());
     let partial = unbegun(&request, Verdict::Unsupported);
     let mut device = EmuDevice::new(&request.target);
-    gpu_half(&request, &program, partial, &mut device, side, &mut |_| {}).unwrap()
+    gpu_half(&request, &program, partial, &mut device, sides, &mut |_| {}).unwrap()
 }
 
 fn cases(suite: &str, op: &str, n: usize) -> Vec<Case> {
@@ -95,7 +99,7 @@ fn pytorch_passes_the_judge_on_the_smoke_suite() {
     for op in ops.filter(|op| aten(op).is_some()) {
         let implementation = Implementation::python(PythonKind::Aten);
         let cases = cases("smoke", &op.name, 40);
-        let evaluation = judged(&process.side, &op.name, implementation, cases);
+        let evaluation = judged(&process.sides, &op.name, implementation, cases);
         for case in evaluation.failed() {
             let diff = case.mismatch.as_ref().and_then(|mismatch| mismatch.first.first());
             let messages = case.findings.iter().map(|finding| finding.message.as_str());
@@ -122,7 +126,7 @@ fn every_op_of_pytorch_understands_how_its_calls_are_worded() {
         }
         let cases = cases("opinfo", &op.name, 4);
         let implementation = Implementation::python(PythonKind::Aten);
-        let evaluation = judged(&process.side, &op.name, implementation, cases);
+        let evaluation = judged(&process.sides, &op.name, implementation, cases);
         for case in &evaluation.cases {
             let CaseOutcome::Judged(verdict) = case.outcome else { continue };
             n_judged += 1;
@@ -145,7 +149,8 @@ fn a_written_function_is_called_with_the_arguments_of_the_schema() {
         )),
         entry: Some("add__Tensor_kernel_impl".to_owned()),
     };
-    let judged = |body: &str| judged(&process.side, "add", written(body), cases("smoke", "add", 6));
+    let judged =
+        |body: &str| judged(&process.sides, "add", written(body), cases("smoke", "add", 6));
     assert_eq!(judged("    return self + alpha * other").verdict, Verdict::Passed);
     assert_eq!(judged("    return self - alpha * other").verdict, Verdict::WrongOutput);
     assert_eq!(judged("    raise ValueError('no')").verdict, Verdict::LaunchError);

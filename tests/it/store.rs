@@ -73,6 +73,7 @@ fn evaluation(verdict: Verdict, n_cases: usize) -> Evaluation {
         precision: Default::default(),
         library_use: None,
         python: None,
+        adapters: Vec::new(),
         coverage: None,
         stage_times: Vec::new(),
         profile: None,

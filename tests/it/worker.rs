@@ -3,6 +3,7 @@
 //! The workers here are shell scripts that speak the protocol; the kernel text of a request drives
 //! their behaviour.
 
+mod adapters;
 mod fake;
 mod gpu;
 mod gpus;
@@ -114,7 +115,8 @@ async fn a_flood_on_standard_error_neither_blocks_nor_counts() {
 
 #[tokio::test]
 async fn kgens_own_panic_is_never_the_kernels_fault() {
-    let panic = r#"echo '{"kind":"failed","message":"index out of bounds","cause":"panic","side_broken":false}'"#;
+    let panic =
+        r#"echo '{"kind":"failed","message":"index out of bounds","cause":"panic","broken":[]}'"#;
     let (evaluation, _) = judge(&format!("*bad*) stage emulate; {panic};;"), "bad").await;
     assert_eq!(evaluation.verdict, Verdict::Unsupported);
     assert!(evaluation.findings[0].message.contains("index out of bounds"));
@@ -122,7 +124,8 @@ async fn kgens_own_panic_is_never_the_kernels_fault() {
 
 #[tokio::test]
 async fn a_failure_of_the_machine_is_an_error() {
-    let failed = r#"echo '{"kind":"failed","message":"no NVRTC any more","cause":"machine","side_broken":false}'"#;
+    let failed =
+        r#"echo '{"kind":"failed","message":"no NVRTC any more","cause":"machine","broken":[]}'"#;
     let fake = Fake::new(&format!("*bad*) stage compile; {failed};;"));
     let pool = Pool::start(fake.config(DeviceChoice::Emu)).await.unwrap();
     let error = pool.evaluate(request("bad")).await.unwrap_err();
@@ -133,7 +136,7 @@ async fn a_failure_of_the_machine_is_an_error() {
 #[tokio::test]
 async fn a_failure_of_the_op_is_an_error_at_once() {
     let failed =
-        r#"echo '{"kind":"failed","message":"no such function","cause":"op","side_broken":false}'"#;
+        r#"echo '{"kind":"failed","message":"no such function","cause":"op","broken":[]}'"#;
     let fake = Fake::new(&format!("*bad*) stage compile; {failed};;"));
     let pool = Pool::start(fake.config(DeviceChoice::Emu)).await.unwrap();
     let before = fake.n_started();
@@ -167,7 +170,7 @@ async fn what_leads_to_no_hello_is_said_once_and_clearly() {
         ("echo Welcome to host; exec sleep 1000", "instead of a hello it said \"Welcome to host\""),
         ("exec sleep 1000", "it was not ready after 3 s"),
         (
-            r#"echo '{"kind":"failed","message":"no NVRTC","cause":"machine","side_broken":false}'"#,
+            r#"echo '{"kind":"failed","message":"no NVRTC","cause":"machine","broken":[]}'"#,
             "failed to start a cpu worker: no NVRTC",
         ),
         (&format!("echo '{hello}'; exec sleep 1000"), "speaks protocol 99, this kgen speaks 5"),

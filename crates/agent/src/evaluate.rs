@@ -128,6 +128,7 @@ pub(super) fn no_code<L, J, M>(
         precision: context.plan.precision,
         library_use: None,
         python: None,
+        adapters: Vec::new(),
         coverage: None,
         stage_times: Vec::new(),
         profile: None,

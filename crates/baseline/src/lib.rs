@@ -4,8 +4,9 @@
 //! `suites/baselines`, which may share `parts`, or an expression in a template (`elementwise`). It is decently written, not
 //! the fastest kernel there is: a speedup is always shown with the name of its baseline. PyTorch's
 //! implementations run in a process of their own ([`side`], [`python`]), and so do kernels in Python
-//! ([`backend_bench`]).
+//! ([`backend_bench`]) and the libraries of adapters ([`adapter`]).
 
+pub mod adapter;
 pub mod backend_bench;
 pub mod python;
 pub mod side;
@@ -18,7 +19,7 @@ use std::path::Path;
 
 use include_dir::{Dir, include_dir};
 use kgen_ops::op::OpDef;
-use kgen_record::{BaselineRequest, Implementation, PythonKind};
+use kgen_record::{Adapter, BaselineRequest, Implementation, PythonKind};
 
 /// Name of the baseline that comes with kgen.
 pub const BUILTIN: &str = "builtin";
@@ -45,7 +46,7 @@ pub enum Error {
     /// There is none of that name.
     #[error(
         "unknown baseline `{name}` (known: {BUILTIN}, {CUBLAS}, aten, torch_compile, torch_compile_max_autotune, \
-         flag_gems, jax, cupy, onnxruntime, triton=DIR)"
+         flag_gems, jax, cupy, onnxruntime, candle, burn, triton=DIR)"
     )]
     Unknown { name: String },
     /// Its kernels cannot be read.
@@ -73,6 +74,7 @@ enum Named<'a> {
     Builtin,
     Cublas,
     Library(PythonKind),
+    Adapter(Adapter),
     /// Kernels in Python of a folder.
     Modules(&'a Path),
 }
@@ -84,6 +86,9 @@ impl<'a> Named<'a> {
         }
         if name == CUBLAS {
             return Ok(Self::Cublas);
+        }
+        if let Ok(adapter) = name.parse() {
+            return Ok(Self::Adapter(adapter));
         }
         let (kind, folder) = match name.split_once('=') {
             Some((kind, folder)) => (kind, Some(Path::new(folder))),
@@ -101,6 +106,7 @@ impl<'a> Named<'a> {
             Self::Builtin => BUILTIN,
             Self::Cublas => CUBLAS,
             Self::Library(kind) => kind.name(),
+            Self::Adapter(adapter) => adapter.name(),
             Self::Modules(_) => PythonKind::Triton.name(),
         }
     }
@@ -114,6 +120,7 @@ fn request(name: &str, op: &OpDef) -> Result<Option<BaselineRequest>, Error> {
         }
         Named::Cublas => cublas(&op.name),
         Named::Library(kind) => Some(Implementation::python(kind)),
+        Named::Adapter(library) => Some(Implementation::Adapter { library }),
         Named::Modules(folder) => {
             backend_bench::find(folder, op)?.map(|found| found.implementation)
         }
@@ -135,7 +142,7 @@ pub fn cublas(op: &str) -> Option<Implementation> {
 /// [`Error::Unknown`].
 pub fn needs_python(name: &str) -> Result<bool, Error> {
     Ok(match Named::parse(name)? {
-        Named::Builtin | Named::Cublas => false,
+        Named::Builtin | Named::Cublas | Named::Adapter(_) => false,
         Named::Library(_) | Named::Modules(_) => true,
     })
 }

@@ -258,6 +258,7 @@ pub fn unbegun(request: &EvalRequest, verdict: Verdict) -> Evaluation {
         precision: request.precision,
         library_use: library_use(&request.candidate),
         python: None,
+        adapters: Vec::new(),
         coverage: None,
         stage_times: Vec::new(),
         profile: None,
@@ -272,7 +273,7 @@ fn library_use(implementation: &Implementation) -> Option<LibraryUse> {
             KernelFile::parse(source).ok().map(|file| plan::library_use(&file))
         }
         Implementation::Library { .. } => Some(LibraryUse::WithLibrary),
-        Implementation::Python { .. } => None,
+        Implementation::Python { .. } | Implementation::Adapter { .. } => None,
     }
 }
 

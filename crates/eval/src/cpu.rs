@@ -2,7 +2,7 @@
 
 use std::{panic::resume_unwind, thread};
 
-use kgen_baseline::side::Side;
+use kgen_baseline::side::Sides;
 use kgen_compile::Compiler;
 use kgen_record::{
     CaseOutcome, CaseResult, EvalRequest, Evaluation, Finding, Implementation, Level, Stage,
@@ -16,7 +16,7 @@ use super::{
     error::BuildError,
     link::Linker,
     prepare::{self, Built, Source},
-    side::Process,
+    side::Processes,
     static_facts,
 };
 
@@ -31,7 +31,7 @@ pub struct CpuOutcome {
 
 /// Guards, compiles and emulates a kernel file.
 ///
-/// `side`: the Python process of a reference in Python.
+/// `sides`: with the Python process of a reference in Python.
 ///
 /// # Errors
 ///
@@ -39,14 +39,14 @@ pub struct CpuOutcome {
 pub fn cpu_half(
     request: &EvalRequest,
     compiler: &Compiler,
-    side: &Side,
+    sides: &Sides,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<CpuOutcome, Error> {
-    let process = Process::new(side);
-    let job = &Job::resolve(request)?.with_process(&process);
+    let processes = Processes::new(sides);
+    let job = &Job::resolve(request)?.with_process(processes.python());
     let mut outcome = screened(job, compiler, progress)?;
     if job.op.python_reference.is_some() {
-        outcome.evaluation.python = process.facts();
+        processes.note_facts(&mut outcome.evaluation);
     }
     Ok(outcome)
 }
@@ -164,9 +164,9 @@ fn uncompiled(
         Implementation::Library { name } => {
             prepare::library_program(job, compiler, name, &|_| true)?
         }
-        Implementation::Kernel { .. } | Implementation::Python { .. } => {
-            Program::without_code(job.cases.len())
-        }
+        Implementation::Kernel { .. }
+        | Implementation::Python { .. }
+        | Implementation::Adapter { .. } => Program::without_code(job.cases.len()),
     };
     for (index, reason) in &program.refused {
         let outcome = CaseOutcome::Skipped { reason: reason.clone() };

@@ -9,7 +9,7 @@ use std::{
     time::Duration,
 };
 
-use kgen_baseline::side::Side;
+use kgen_baseline::side::Sides;
 use kgen_device::Device;
 use kgen_record::{
     BaselineRequest, Case, CaseClass, CaseOutcome, EvalRequest, Evaluation, HostTensor, Level,
@@ -28,7 +28,7 @@ use super::{
     reference_kernel,
     rounding::RoundingPools,
     session::{InputSource, Modules, Session},
-    side::{Process, Python},
+    side::{Beside, Processes},
     timing,
 };
 
@@ -44,7 +44,7 @@ const UNSUPPORTED: CaseOutcome = CaseOutcome::Judged(Verdict::Unsupported);
 /// Runs every case on a device and times those that are timed.
 ///
 /// `partial`: the evaluation of the CPU half. Cases that passed on the emulator and pass here carry
-/// both levels. `side`: the GPU's Python process, for implementations that run there. Realistic
+/// both levels. `sides`: the processes beside the GPU's worker, for implementations that run there. Realistic
 /// cases come last, and only if no other failed; each is timed right after it was found right,
 /// while its inputs and reference are at hand.
 ///
@@ -56,11 +56,11 @@ pub fn gpu_half(
     program: &Program,
     partial: Evaluation,
     device: &mut dyn Device,
-    side: &Side,
+    sides: &Sides,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Evaluation, Error> {
-    let process = Process::new(side);
-    let job = &Job::resolve(request)?.with_process(&process);
+    let processes = Processes::new(sides);
+    let job = &Job::resolve(request)?.with_process(processes.python());
     let mut builder = EvaluationBuilder::resume(job, partial, progress);
     builder.evaluation().target = device.target().clone();
     if let Some(reference) = &program.reference {
@@ -68,25 +68,25 @@ pub fn gpu_half(
     }
     builder.enter(Stage::Execute);
     device.limit_kernels(Duration::from_secs_f64(job.limits.case_s));
-    let python = Python::new(&process, &job.op, &job.candidate, job.precision, job.limits.case_s);
-    let loader = match &python {
-        Some(python) => Loader::of_external(program, python),
+    let (run_s, precision) = (job.limits.case_s, job.precision);
+    let beside = Beside::new(&processes, &job.op, &job.candidate, precision, run_s);
+    let loader = match &beside {
+        Some(beside) => Loader::of_external(program, beside),
         None => Loader::new(program),
     };
     let pools = RoundingPools::default();
-    let python = python.as_ref();
     let trusted = full::Loaded::new(program.full_size.as_deref());
     let module = full::module_reference(&job.op);
     let module = module
         .as_ref()
-        .and_then(|reference| Python::new(&process, &job.op, reference, job.precision, MODULE_S));
-    let baselines = python_baselines(job, &process);
+        .and_then(|reference| Beside::new(&processes, &job.op, reference, precision, MODULE_S));
+    let baselines = baselines_beside(job, &processes);
     let mut judge = GpuEvaluation {
         job,
         loader,
         trusted,
         module: module.as_ref(),
-        python,
+        beside: beside.as_ref(),
         baselines: &baselines,
         device,
         builder,
@@ -107,7 +107,7 @@ pub fn gpu_half(
         known.into_iter().partition(|case| job.cases[case.case].class.is_large());
     judge.run_small(&small)?;
     judge.run_realistic(&realistic)?;
-    judge.builder.evaluation().python = process.facts();
+    processes.note_facts(judge.builder.evaluation());
     Ok(judge.conclude())
 }
 
@@ -121,29 +121,32 @@ fn too_big_for_host(program: &Program, case: &Case, index: usize) -> Option<Stri
         .then(|| "too large without a kernel of kgen's own to compare with".to_owned())
 }
 
-/// Returns the baselines of a request that run in the Python process.
-fn python_baselines<'a>(job: &'a Job<'a>, process: &'a Process<'a>) -> Vec<(&'a str, Python<'a>)> {
+/// Returns the baselines of a request that run in processes beside the worker.
+fn baselines_beside<'a>(
+    job: &'a Job<'a>,
+    processes: &'a Processes<'a>,
+) -> Vec<(&'a str, Beside<'a>)> {
     let (op, run_s) = (&job.op, job.limits.case_s);
     let baselines = job.timing.iter().flat_map(|timing| &timing.baselines);
-    let python = |baseline: &'a BaselineRequest| {
+    let beside = |baseline: &'a BaselineRequest| {
         let implementation = &baseline.implementation;
-        let python = Python::new(process, op, implementation, job.precision, run_s)?;
-        Some((baseline.name.as_str(), python))
+        let beside = Beside::new(processes, op, implementation, job.precision, run_s)?;
+        Some((baseline.name.as_str(), beside))
     };
-    baselines.filter_map(python).collect()
+    baselines.filter_map(beside).collect()
 }
 
 /// The state of a GPU half.
 struct GpuEvaluation<'a, 'd> {
     job: &'a Job<'a>,
     loader: Loader<'a>,
-    /// Where the candidate runs in the Python process.
-    python: Option<&'a Python<'a>>,
+    /// Where the candidate runs in a process beside the worker.
+    beside: Option<&'a Beside<'a>>,
     /// The baselines that run there.
-    baselines: &'a [(&'a str, Python<'a>)],
+    baselines: &'a [(&'a str, Beside<'a>)],
     trusted: full::Loaded<'a>,
     /// The module that gives the references of its realistic cases.
-    module: Option<&'a Python<'a>>,
+    module: Option<&'a Beside<'a>>,
     device: &'d mut dyn Device,
     builder: EvaluationBuilder<'d>,
     pools: RoundingPools,
@@ -155,8 +158,8 @@ struct GpuEvaluation<'a, 'd> {
 impl<'a> GpuEvaluation<'a, '_> {
     /// Returns why no further case can run, if so.
     fn given_up(&self) -> Option<&'static str> {
-        let reason = match self.python {
-            Some(_) => "the Python process was lost in an earlier case",
+        let reason = match self.beside {
+            Some(_) => "the process that runs it was lost in an earlier case",
             None => "the device was lost in an earlier case",
         };
         self.lost.then_some(reason)
@@ -272,8 +275,8 @@ impl<'a> GpuEvaluation<'a, '_> {
             Ok(modules) => {
                 // From here on the kernel may hang: the parent's deadline for a case begins.
                 self.builder.case_started(index);
-                if let Some(python) = self.python {
-                    self.builder.waiting(python.limit());
+                if let Some(beside) = self.beside {
+                    self.builder.waiting(beside.limit());
                 }
                 Ok(Some(modules))
             }
@@ -291,7 +294,7 @@ impl<'a> GpuEvaluation<'a, '_> {
     fn done(&mut self, index: usize, ran: Ran) {
         let Ran { mut result, rounding, device_lost, .. } = ran;
         // A library need not take every call; a candidate's own code must.
-        if self.python.is_some() && result.outcome == UNSUPPORTED && !device_lost {
+        if self.beside.is_some() && result.outcome == UNSUPPORTED && !device_lost {
             let reason = result.findings.first().map(|finding| finding.message.clone());
             result.outcome = CaseOutcome::Skipped { reason: reason.unwrap_or_default() };
         }
@@ -379,8 +382,8 @@ impl<'a> GpuEvaluation<'a, '_> {
         self.loader.unload(self.device);
         self.builder.case_started(program.case);
         let externals: Vec<(&str, &dyn External)> =
-            self.baselines.iter().map(|(name, python)| (*name, python as &dyn External)).collect();
-        let limit = self.baselines.iter().map(|(_, python)| python.limit()).sum();
+            self.baselines.iter().map(|(name, beside)| (*name, beside as &dyn External)).collect();
+        let limit = self.baselines.iter().map(|(_, beside)| beside.limit()).sum();
         if Duration::ZERO < limit {
             self.builder.waiting(limit);
         }

@@ -52,6 +52,7 @@ mod tests {
             precision: Default::default(),
             library_use: None,
             python: None,
+            adapters: Vec::new(),
             coverage: None,
             stage_times: Vec::new(),
             profile: None,

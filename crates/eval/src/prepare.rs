@@ -205,7 +205,7 @@ pub(super) fn baselines(job: &Job<'_>, compiler: &Compiler) -> Result<Vec<Baseli
                 .build_quietly(compiler, &timed)
                 .map_err(|error| baseline_error(&name, error))?,
             Implementation::Library { name } => library_program(job, compiler, name, &timed)?,
-            Implementation::Python { .. } => continue,
+            Implementation::Python { .. } | Implementation::Adapter { .. } => continue,
         };
         baselines.push(BaselineProgram { name, program });
     }

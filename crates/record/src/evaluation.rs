@@ -6,9 +6,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, de::Error as _};
 
 use super::{
-    CaseClass, CaseTiming, Coverage, DType, Diagnostic, Finding, Flag, InputDistribution,
-    KernelProfile, Level, LibraryUse, Mismatch, Precision, PythonFacts, Resources, Sandbox,
-    Speedup, Target, Verdict, number::Number,
+    AdapterFacts, CaseClass, CaseTiming, Coverage, DType, Diagnostic, Finding, Flag,
+    InputDistribution, KernelProfile, Level, LibraryUse, Mismatch, Precision, PythonFacts,
+    Resources, Sandbox, Speedup, Target, Verdict, number::Number,
 };
 
 /// The record of judging one kernel file on one op's cases on one device.
@@ -45,6 +45,9 @@ pub struct Evaluation {
     /// The Python process, where something ran there.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub python: Option<Box<PythonFacts>>,
+    /// The adapters, where something ran there.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub adapters: Vec<AdapterFacts>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub coverage: Option<Coverage>,
     /// Wall time of each stage that ran.

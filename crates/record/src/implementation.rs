@@ -5,6 +5,8 @@ use std::{fmt, str::FromStr};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::Adapter;
+
 /// How an op's outputs come about.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", content = "value", rename_all = "snake_case")]
@@ -24,6 +26,8 @@ pub enum Implementation {
         /// The function in that module, for example `add__Tensor_kernel_impl`.
         entry: Option<String>,
     },
+    /// A call of a library that an adapter brings, in a process beside the workers.
+    Adapter { library: Adapter },
 }
 
 impl Implementation {
@@ -45,13 +49,28 @@ impl Implementation {
         matches!(self, Self::Python { .. })
     }
 
+    /// Returns the adapter that it runs in.
+    #[must_use]
+    pub const fn adapter(&self) -> Option<Adapter> {
+        match self {
+            Self::Adapter { library } => Some(*library),
+            Self::Kernel { .. } | Self::Library { .. } | Self::Python { .. } => None,
+        }
+    }
+
+    /// Returns whether it runs in a process beside the workers, which only a GPU has.
+    #[must_use]
+    pub const fn runs_beside(&self) -> bool {
+        matches!(self, Self::Python { .. } | Self::Adapter { .. })
+    }
+
     /// Returns its text, where it has one that was written for the op.
     #[must_use]
     pub fn source(&self) -> Option<&str> {
         match self {
             Self::Kernel { source } => Some(source),
             Self::Python { source, .. } => source.as_deref(),
-            Self::Library { .. } => None,
+            Self::Library { .. } | Self::Adapter { .. } => None,
         }
     }
 }

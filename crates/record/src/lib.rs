@@ -3,6 +3,7 @@
 //! Nothing here computes, prints or touches a file; every other module may know this one, and it
 //! knows none of them.
 
+mod adapter;
 pub mod convolution;
 mod coverage;
 pub mod evaluation;
@@ -36,6 +37,7 @@ pub use kgen_measure::{
     roofline::Roofline,
 };
 
+pub use adapter::{Adapter, AdapterFacts, UnknownAdapterError};
 pub use convolution::Convolution;
 pub use coverage::{Coverage, Gap, GapKind, Grids};
 pub use evaluation::{

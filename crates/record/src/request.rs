@@ -1,11 +1,11 @@
 //! The request for an evaluation: everything by value, no paths.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Case, Implementation, ProfileRequest, Target, TimingRequest};
+use super::{Adapter, Case, Implementation, ProfileRequest, Target, TimingRequest};
 
 /// A kernel file to be judged on the cases of one op.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -55,9 +55,18 @@ impl EvalRequest {
     /// Returns whether the evaluation needs the Python process.
     #[must_use]
     pub fn needs_python(&self) -> bool {
+        self.implementations().any(Implementation::needs_python)
+    }
+
+    /// Returns the adapters that the evaluation needs.
+    #[must_use]
+    pub fn adapters(&self) -> BTreeSet<Adapter> {
+        self.implementations().filter_map(Implementation::adapter).collect()
+    }
+
+    fn implementations(&self) -> impl Iterator<Item = &Implementation> {
         let baselines = self.timing.iter().flat_map(|timing| &timing.baselines);
-        let baselines = baselines.map(|baseline| &baseline.implementation);
-        baselines.chain([&self.candidate]).any(Implementation::needs_python)
+        baselines.map(|baseline| &baseline.implementation).chain([&self.candidate])
     }
 
     /// Returns the candidate's text, whose lines findings quote; empty where it has none.

@@ -64,6 +64,10 @@ vars! {
     KGEN_NVRTC;
     /// The Python that has PyTorch (setting `python.path`).
     KGEN_PYTHON;
+    /// The adapter of Candle (setting `adapters.candle`).
+    KGEN_CANDLE;
+    /// The adapter of Burn (setting `adapters.burn`).
+    KGEN_BURN;
     /// Forbids downloads (setting `nvrtc.offline`).
     KGEN_OFFLINE;
     /// Folder for downloads and compiled code (setting `nvrtc.cache_dir`).

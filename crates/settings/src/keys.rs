@@ -182,6 +182,8 @@ pub const KEYS: &[Key] = &[
     flag("nvrtc.offline", "KGEN_OFFLINE", "offline", Kind::Bool),
     key("nvrtc.cache_dir", "KGEN_CACHE_DIR", Kind::Path),
     flag("python.path", "KGEN_PYTHON", "python", Kind::Path),
+    key("adapters.candle", "KGEN_CANDLE", Kind::Path),
+    key("adapters.burn", "KGEN_BURN", Kind::Path),
     flag("prompts.dir", "KGEN_PROMPTS_DIR", "prompts-dir", Kind::Path),
 ];
 

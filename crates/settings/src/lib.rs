@@ -53,6 +53,7 @@ pub struct Settings {
     pub timing: TimingSettings,
     pub nvrtc: NvrtcSettings,
     pub python: InterpreterSettings,
+    pub adapters: AdapterSettings,
     pub prompts: PromptSettings,
 }
 
@@ -374,6 +375,14 @@ impl NvrtcSettings {
 pub struct InterpreterSettings {
     /// The interpreter; `None` searches for one that has PyTorch.
     pub path: Option<PathBuf>,
+}
+
+/// Section `adapters`: programs; those that are left out are looked for.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct AdapterSettings {
+    pub candle: Option<PathBuf>,
+    pub burn: Option<PathBuf>,
 }
 
 /// Section `prompts`.

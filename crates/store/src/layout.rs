@@ -85,7 +85,7 @@ impl StageFile {
         match implementation {
             Implementation::Kernel { .. } => Some(Self::Kernel),
             Implementation::Python { source, .. } => source.is_some().then_some(Self::Module),
-            Implementation::Library { .. } => None,
+            Implementation::Library { .. } | Implementation::Adapter { .. } => None,
         }
     }
 

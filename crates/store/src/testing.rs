@@ -62,6 +62,7 @@ pub fn evaluation(verdict: Verdict, n_cases: usize, n_failed: usize) -> Evaluati
         seed: u64::MAX,
         nvrtc: Some("13.0".to_owned()),
         python: None,
+        adapters: Vec::new(),
         coverage: None,
         stage_times: vec![StageTime { stage: Stage::Compile, seconds: 0.03 }],
         profile: None,

@@ -13,6 +13,6 @@ pub mod protocol;
 
 pub use error::Error;
 pub use pool::{
-    Gpu, LaunchConfig, LonePython, Notice, Notices, Observer, Pool, PoolConfig, PythonConfig,
+    Gpu, LaunchConfig, LonePython, Notice, Notices, Observer, Pool, PoolConfig, SideConfig,
     node_main,
 };

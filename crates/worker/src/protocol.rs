@@ -10,7 +10,7 @@
 
 use std::{borrow::Cow, fmt, path::PathBuf, str::FromStr};
 
-use kgen_baseline::side::Side;
+use kgen_baseline::side::{Sidecar, Sides};
 use kgen_compile::Toolchain;
 use kgen_eval::Progress;
 use kgen_process::{Access, sandbox::Report};
@@ -18,7 +18,7 @@ use kgen_record::{EvalRequest, Evaluation, Sandbox, Session, Target};
 use serde::{Deserialize, Serialize};
 
 /// Version of the protocol; both sides must speak the same.
-pub const PROTOCOL: u32 = 5;
+pub const PROTOCOL: u32 = 6;
 
 /// The role of a worker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -74,8 +74,8 @@ pub struct Setup {
     pub cache_dir: Option<PathBuf>,
     /// Index of the GPU among the visible ones, for gpu workers.
     pub device: u32,
-    /// The Python process of this GPU, where one outlived the last worker.
-    pub python_pid: Option<u32>,
+    /// The processes beside the worker that outlived the last one of this GPU.
+    pub side_pids: Vec<u32>,
     /// Whether a gpu worker measures its GPU before it says hello.
     pub calibrate: bool,
     /// The worker's walls; `None` is none.
@@ -88,7 +88,7 @@ pub struct Setup {
 pub struct Walls {
     /// The user namespace of the parent, where the worker was to have another one.
     pub outer_namespace: Option<PathBuf>,
-    /// The folder that it shares with its Python process.
+    /// The folder that it shares with the processes beside it.
     pub place: Option<PathBuf>,
     /// Whether a cpu worker speaks with a Python process.
     pub python: bool,
@@ -130,18 +130,18 @@ pub enum Job<'a> {
     /// The half of an evaluation that needs no GPU.
     Cpu {
         request: Box<Cow<'a, EvalRequest>>,
-        /// The Python process of a reference in Python.
-        side: Box<Cow<'a, Side>>,
+        /// With the Python process of a reference in Python.
+        sides: Box<Cow<'a, Sides>>,
     },
     /// The half on the GPU; the program is the next line.
     Gpu {
         request: Box<Cow<'a, EvalRequest>>,
         /// The evaluation of the first half.
         evaluation: Box<Cow<'a, Evaluation>>,
-        /// The Python process of this GPU, where the request needs it.
-        side: Box<Cow<'a, Side>>,
-        /// Its number, where it runs, needed or not.
-        python_pid: Option<u32>,
+        /// The processes of this GPU that the request needs.
+        sides: Box<Cow<'a, Sides>>,
+        /// The numbers of those that run, needed or not.
+        side_pids: Vec<u32>,
         /// How the GPU is used.
         usage: Access,
     },
@@ -168,8 +168,8 @@ pub enum Message {
         /// Whether the worker ends now, because its device is in a state that only a fresh
         /// process gets it out of.
         retire: bool,
-        /// Whether the Python process does not answer any more and must be replaced.
-        side_broken: bool,
+        /// The processes that do not answer any more and must be replaced.
+        broken: Vec<Sidecar>,
     },
     /// The job failed; says nothing about the candidate.
     Failed {
@@ -177,7 +177,7 @@ pub enum Message {
         message: String,
         cause: FailureCause,
         /// As in [`Self::Finished`].
-        side_broken: bool,
+        broken: Vec<Sidecar>,
     },
 }
 

@@ -100,7 +100,7 @@ done
             let evaluation = Box::new(passed());
             write(
                 name,
-                &Message::Finished { evaluation, program, retire: false, side_broken: false },
+                &Message::Finished { evaluation, program, retire: false, broken: Vec::new() },
             );
         }
     }
@@ -261,6 +261,7 @@ fn passed() -> Evaluation {
         precision: Default::default(),
         library_use: None,
         python: None,
+        adapters: Vec::new(),
         coverage: None,
         stage_times: Vec::new(),
         profile: None,

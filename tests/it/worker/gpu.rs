@@ -176,7 +176,7 @@ async fn what_is_claimed_is_measured_by_a_process_that_judged_nothing_before() {
 #[tokio::test]
 async fn without_a_gpu_auto_takes_the_emulator_and_a_number_is_an_error() {
     let preamble = r#"if [ $role = gpu ]; then
-          echo '{"kind":"failed","message":"no libcuda.so","cause":"machine","side_broken":false}'; exit 1; fi
+          echo '{"kind":"failed","message":"no libcuda.so","cause":"machine","broken":[]}'; exit 1; fi
         cat $dir/hello.$role"#;
     let fake = Fake::with_preamble(preamble, "");
     let pool = Pool::start(fake.config(DeviceChoice::Auto)).await.unwrap();

@@ -44,7 +44,7 @@ cat > /dev/null
     let mut config = fake.config("cuda:0,cuda:1".parse().unwrap());
     // It keeps its log in the folder of the test.
     config.sandbox = false;
-    config.python.path = Some(fake.path().join("python"));
+    config.sides.python = Some(fake.path().join("python"));
     config
 }
 
@@ -90,11 +90,11 @@ async fn a_process_per_gpu_is_started_when_it_is_needed_and_outlives_the_workers
     let devices: Vec<_> = pythons.iter().map(|line| line.split_once(' ').unwrap().1).collect();
     assert_eq!(devices, ["cuda:0", "cuda:1"]);
     let jobs = lines(&fake, "jobs");
-    assert!(jobs[0].contains(r#""side":{"state":"none"}"#), "{}", jobs[0]);
-    assert!(jobs[0].contains(r#""python_pid":null"#), "{}", jobs[0]);
+    assert!(jobs[0].contains(r#""sides":{}"#), "{}", jobs[0]);
+    assert!(jobs[0].contains(r#""side_pids":[]"#), "{}", jobs[0]);
     let pid_of = |gpu: &str| {
         let started = pythons.iter().find(|line| line.ends_with(&format!("cuda:{gpu}"))).unwrap();
-        format!(r#""python_pid":{}"#, started.split_once(' ').unwrap().0)
+        format!(r#""side_pids":[{}]"#, started.split_once(' ').unwrap().0)
     };
     for job in &jobs[1..] {
         assert!(job.contains(r#""state":"ready","socket":"/"#), "{job}");
@@ -105,14 +105,14 @@ async fn a_process_per_gpu_is_started_when_it_is_needed_and_outlives_the_workers
     let setups = lines(&fake, "setups");
     let mut on_gpus = setups.iter().filter_map(|line| line.strip_prefix("gpu "));
     for first in on_gpus.by_ref().take(2) {
-        assert!(first.contains(r#""python_pid":null"#), "{first}");
+        assert!(first.contains(r#""side_pids":[]"#), "{first}");
     }
     let restarted = on_gpus.next().unwrap();
     assert!(restarted.contains(&pid_of(&restarted[..1])), "{restarted}");
     // A job that does not need it hears of it all the same: it is on the GPU.
     passes(&pool, gpu_request("x")).await;
     let last = lines(&fake, "jobs").pop().unwrap();
-    assert!(last.contains(r#""side":{"state":"none"}"#) && last.contains(&pid_of(&last[..1])));
+    assert!(last.contains(r#""sides":{}"#) && last.contains(&pid_of(&last[..1])));
     stop(pool, &fake).await;
 }
 
@@ -120,7 +120,7 @@ async fn a_process_per_gpu_is_started_when_it_is_needed_and_outlives_the_workers
 async fn one_that_died_or_hung_is_replaced_until_it_fails_three_times_in_a_row() {
     // The first job after each start finds it dead; whatever is called `broken` says that it hangs.
     let gpu =
-        "case $job in *broken*) finished | sed 's/\"side_broken\":false/\"side_broken\":true/';;
+        "case $job in *broken*) finished | sed 's/\"broken\":\\[\\]/\"broken\":[\"python\"]/';;
         *) finished;; esac";
     let fake = fake(gpu);
     let heard = Heard::default();
@@ -141,7 +141,9 @@ async fn one_that_died_or_hung_is_replaced_until_it_fails_three_times_in_a_row()
     let last = lines(&fake, "jobs").pop().unwrap();
     let reason = "the Python process ended 3 times in a row: it did not answer";
     assert!(
-        last.contains(&format!(r#""side":{{"state":"unavailable","reason":"{reason}"}}"#)),
+        last.contains(&format!(
+            r#""sides":{{"python":{{"state":"unavailable","reason":"{reason}"}}}}"#
+        )),
         "{last}"
     );
     let warnings = heard.warnings();
@@ -189,7 +191,7 @@ async fn what_is_missing_reaches_the_job_in_one_line_and_is_tried_once() {
         let heard = Heard::default();
         let mut config = heard.listen(interpreter(&fake, packages, greet));
         config.device = DeviceChoice::Cuda(0);
-        config.python.start_limit = Duration::from_secs(1);
+        config.sides.start_limit = Duration::from_secs(1);
         let pool = Pool::start(config).await.unwrap();
         for _ in 0..2 {
             passes(&pool, aten("x")).await;

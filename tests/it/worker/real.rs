@@ -107,7 +107,7 @@ fn setup(protocol: u32) -> String {
         toolchain,
         cache_dir: None,
         device: 0,
-        python_pid: None,
+        side_pids: Vec::new(),
         calibrate: false,
         sandbox: Some(Walls::default()),
     })
@@ -119,7 +119,7 @@ fn a_busy_worker_whose_parent_vanished_ends_at_once() {
     let mut child = spawn(dir.path());
     let mut stdin = child.stdin.take().unwrap();
     let request = Box::new(std::borrow::Cow::Owned(request(BOMB)));
-    let job = line(&Job::Cpu { request, side: Box::default() });
+    let job = line(&Job::Cpu { request, sides: Box::default() });
     stdin.write_all((setup(PROTOCOL) + &job).as_bytes()).unwrap();
     let lines = BufReader::new(child.stdout.take().unwrap()).lines();
     let compiling = lines.map(|line| serde_json::from_str(&line.unwrap()).unwrap()).any(

@@ -48,7 +48,7 @@ fn a_worker_without_namespaces_works_and_says_so() {
         toolchain: toolchain().clone(),
         cache_dir: None,
         device: 0,
-        python_pid: None,
+        side_pids: Vec::new(),
         calibrate: false,
         sandbox: Some(Walls { outer_namespace: here, ..Walls::default() }),
     });

@@ -1,17 +1,48 @@
-//! The call that a case is, in the words of the Python process.
+//! The call that a case is, in the words of the protocol.
 
-use kgen_ops::op::{Kind, OpDef, PythonReference};
-use kgen_record::{ArgValue, Case, Precision, PythonKind, TensorSpec, number::Number};
+use kgen_ops::op::{Kind as ParamKind, OpDef, PythonReference};
+use kgen_record::{Adapter, ArgValue, Case, Precision, PythonKind, TensorSpec, number::Number};
+use serde::{Serialize, Serializer};
 
 use crate::torch_code;
 
 use super::message::{Location, Output, Prepare, Tensor, Value};
 
-/// The implementation that is called in the Python process.
+/// The kind of implementation that a process beside the workers has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    Python(PythonKind),
+    Adapter(Adapter),
+}
+
+impl Kind {
+    /// Returns the name in the protocol.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Python(kind) => kind.name(),
+            Self::Adapter(adapter) => adapter.name(),
+        }
+    }
+}
+
+impl From<PythonKind> for Kind {
+    fn from(kind: PythonKind) -> Self {
+        Self::Python(kind)
+    }
+}
+
+impl Serialize for Kind {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.name())
+    }
+}
+
+/// The implementation that is called.
 #[derive(Debug, Clone, Copy)]
 pub struct Callee<'a> {
     /// The kind of implementation.
-    pub kind: PythonKind,
+    pub kind: Kind,
     /// The module that holds the implementation.
     pub source: Option<&'a str>,
     /// Its function.
@@ -36,7 +67,8 @@ pub fn aten(op: &OpDef) -> Option<&str> {
 }
 
 /// Returns the function of [`torch_code`] that a kind of implementation calls for an op with such code.
-const fn function_of(kind: PythonKind) -> Option<&'static str> {
+const fn function_of(kind: Kind) -> Option<&'static str> {
+    let Kind::Python(kind) = kind else { return None };
     match kind {
         PythonKind::Aten => Some(torch_code::FORWARD),
         PythonKind::TorchCompile => Some(torch_code::COMPILED),
@@ -52,7 +84,7 @@ const fn function_of(kind: PythonKind) -> Option<&'static str> {
 /// Returns whether PyTorch computes an op: by an operator, or by code that comes with the op.
 #[must_use]
 pub fn is_computed_by(op: &OpDef, kind: PythonKind) -> bool {
-    aten(op).is_some() || (function_of(kind).is_some() && torch_code::is_known(op))
+    aten(op).is_some() || (function_of(Kind::Python(kind)).is_some() && torch_code::is_known(op))
 }
 
 /// Words the call of a case; `inputs` and `outputs` say where the tensors lie, inputs in the order
@@ -73,12 +105,12 @@ pub fn call(
     let own = function_of(callee.kind).and_then(|entry| Some((torch_code::source(op)?, entry)));
     let (source, entry) = match own {
         Some((source, entry)) => (Some(source), Some(entry.to_owned())),
-        None if aten.is_none() && callee.kind != PythonKind::Triton => {
+        None if aten.is_none() && callee.kind != Kind::Python(PythonKind::Triton) => {
             return Err(NoOperatorError { op: op.name.clone() });
         }
         None => (callee.source.map(str::to_owned), callee.entry.map(str::to_owned)),
     };
-    let kind = if aten.is_none() { PythonKind::Triton } else { callee.kind };
+    let kind = if aten.is_none() { PythonKind::Triton.into() } else { callee.kind };
     let output = |(spec, at): &(TensorSpec, Location)| Output {
         dtype: spec.dtype,
         shape: spec.shape.clone(),
@@ -110,7 +142,7 @@ const KEPT: [&str; 5] = [
 
 /// Returns the arguments in the schema's order. A candidate that people wrote gets only those that
 /// differ from their defaults: it need not know the others.
-fn args(op: &OpDef, case: &Case, kind: PythonKind, inputs: &[Location]) -> Vec<(String, Value)> {
+fn args(op: &OpDef, case: &Case, kind: Kind, inputs: &[Location]) -> Vec<(String, Value)> {
     let mut places = Vec::new();
     let mut inputs = inputs.iter();
     for arg in &case.args {
@@ -121,7 +153,7 @@ fn args(op: &OpDef, case: &Case, kind: PythonKind, inputs: &[Location]) -> Vec<(
     let mut args = Vec::new();
     for param in &op.params {
         let given = op.call(case).arg(&param.name);
-        let all = kind != PythonKind::Triton || is_text;
+        let all = kind != Kind::Python(PythonKind::Triton) || is_text;
         if !all && (given.is_none() || given == param.default.as_ref()) {
             continue;
         }
@@ -134,7 +166,7 @@ fn args(op: &OpDef, case: &Case, kind: PythonKind, inputs: &[Location]) -> Vec<(
 }
 
 #[expect(clippy::cast_precision_loss, reason = "kgen's integers are below 2^53")]
-fn value(argument: &ArgValue, kind: Kind, places: &[&Location]) -> Value {
+fn value(argument: &ArgValue, kind: ParamKind, places: &[&Location]) -> Value {
     match argument {
         ArgValue::Tensor(tensor) => Value::Tensor(Tensor::new(&tensor.spec, places[0].clone())),
         ArgValue::Tensors(list) => {
@@ -145,7 +177,7 @@ fn value(argument: &ArgValue, kind: Kind, places: &[&Location]) -> Value {
                 .map(|tensor| tensor.as_ref().map(|tensor| Tensor::new(&tensor.spec, place())));
             Value::Tensors(tensors.collect())
         }
-        ArgValue::Int(value) if kind == Kind::Float => Value::Float(*value as f64),
+        ArgValue::Int(value) if kind == ParamKind::Float => Value::Float(*value as f64),
         ArgValue::Int(value) => Value::Int(*value),
         ArgValue::Float(value) => Value::Float(*value),
         ArgValue::Bool(value) => Value::Bool(*value),
@@ -166,7 +198,7 @@ mod tests {
     use kgen_ops::suite;
 
     fn callee(kind: PythonKind) -> Callee<'static> {
-        Callee { kind, source: None, entry: None, lists: &[] }
+        Callee { kind: kind.into(), source: None, entry: None, lists: &[] }
     }
 
     fn worded(op: &str, case: &Case, kind: PythonKind) -> Result<Prepare, NoOperatorError> {

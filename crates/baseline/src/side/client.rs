@@ -7,47 +7,65 @@ use std::{
     time::{Duration, Instant},
 };
 
-use kgen_record::PythonFacts;
 use serde::{Serialize, de::DeserializeOwned};
 
-use super::message::{Cubin, DoBenchTimes, Flush, Prepare, Prepared, Refusal, RefusalKind, Reply};
+use super::{
+    message::{Cubin, DoBenchTimes, Flush, Prepare, Prepared, Refusal, RefusalKind, Reply},
+    state::{Facts, Sidecar},
+};
 
 /// Longest line that the process may answer: times of many samples.
 const MAX_LINE: usize = 16 << 20;
 
-/// A connection to the Python process. Its bound calls are forgotten when this is dropped.
+/// Share, and seconds, by which the clocks of two processes may differ.
+const CLOCK_MARGIN: (f64, f64) = (0.01, 1e-3);
+
+/// A connection to a process. Its bound calls are forgotten when this is dropped.
 #[derive(Debug)]
 pub struct Client {
+    program: Sidecar,
     stream: BufReader<UnixStream>,
     last_id: u64,
 }
 
-/// Why the Python process did not answer as it should.
+/// Why a process did not answer as it should.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// Its socket takes no connection.
-    #[error("the Python process cannot be reached")]
-    Connect(#[source] io::Error),
+    #[error("{program} cannot be reached")]
+    Connect { program: Sidecar, source: io::Error },
     /// It closed the connection.
-    #[error("the Python process ended when it was asked to {action}")]
+    #[error("{program} ended when it was asked to {action}")]
     Gone {
+        program: Sidecar,
         /// The request.
         action: &'static str,
     },
     /// It did not answer in time.
-    #[error("the Python process did not {action} within {limit_s} s")]
+    #[error("{program} did not {action} within {limit_s} s")]
     Overdue {
+        program: Sidecar,
         /// The request.
         action: &'static str,
         /// The limit, in seconds.
         limit_s: u64,
     },
     /// Its answer belongs to no request.
-    #[error("the Python process answered `{action}` with something else: {reason}")]
+    #[error("{program} answered `{action}` with something else: {reason}")]
     Garbage {
+        program: Sidecar,
         /// The request.
         action: &'static str,
         /// The mistake in the answer.
+        reason: String,
+    },
+    /// Its times cannot be true.
+    #[error("{program} answered `{action}` with times that cannot be true: {reason}")]
+    Untrue {
+        program: Sidecar,
+        /// The request.
+        action: &'static str,
+        /// The contradiction.
         reason: String,
     },
     /// It said no.
@@ -61,9 +79,11 @@ impl Error {
     pub const fn is_fatal(&self) -> bool {
         match self {
             Self::Refused(refusal) => matches!(refusal.kind, RefusalKind::GpuLost),
-            Self::Connect(_) | Self::Gone { .. } | Self::Overdue { .. } | Self::Garbage { .. } => {
-                true
-            }
+            Self::Connect { .. }
+            | Self::Gone { .. }
+            | Self::Overdue { .. }
+            | Self::Garbage { .. }
+            | Self::Untrue { .. } => true,
         }
     }
 }
@@ -127,9 +147,10 @@ impl Client {
     /// # Errors
     ///
     /// [`Error::Connect`].
-    pub fn connect(socket: &Path) -> Result<Self, Error> {
-        let stream = UnixStream::connect(socket).map_err(Error::Connect)?;
-        Ok(Self { stream: BufReader::new(stream), last_id: 0 })
+    pub fn connect(program: Sidecar, socket: &Path) -> Result<Self, Error> {
+        let stream =
+            UnixStream::connect(socket).map_err(|source| Error::Connect { program, source })?;
+        Ok(Self { program, stream: BufReader::new(stream), last_id: 0 })
     }
 
     /// Asks the process for its description; it answers when it is done with the client before.
@@ -137,7 +158,7 @@ impl Client {
     /// # Errors
     ///
     /// Any [`Error`], as for all requests.
-    pub fn hello(&mut self, limit: Duration) -> Result<PythonFacts, Error> {
+    pub fn hello(&mut self, limit: Duration) -> Result<Facts, Error> {
         self.ask("hello", &Nothing {}, limit)
     }
 
@@ -154,14 +175,22 @@ impl Client {
     ///
     /// # Errors
     ///
-    /// Any [`Error`], as for all requests.
+    /// Any [`Error`], as for all requests; [`Error::Untrue`] where it cannot have been so long.
     pub fn repeat(
         &mut self,
         handle: u64,
         seconds: f64,
         limit: Duration,
     ) -> Result<Repeated, Error> {
-        self.ask("loop", &Loop { handle, seconds }, limit)
+        let began = Instant::now();
+        let repeated: Repeated = self.ask("loop", &Loop { handle, seconds }, limit)?;
+        self.fits("loop", repeated.seconds, began.elapsed())?;
+        if repeated.calls == 0 || repeated.seconds < seconds * (1.0 - CLOCK_MARGIN.0) {
+            let Repeated { calls, seconds: lasted } = repeated;
+            let reason = format!("{calls} calls in {lasted} s, though {seconds} s were asked for");
+            return Err(Error::Untrue { program: self.program, action: "loop", reason });
+        }
+        Ok(repeated)
     }
 
     /// Binds a call to its tensors and makes it once, which compiles it where that is needed.
@@ -186,7 +215,7 @@ impl Client {
     ///
     /// # Errors
     ///
-    /// Any [`Error`].
+    /// Any [`Error`]; [`Error::Untrue`] where the samples together are longer than the request took.
     pub fn time(
         &mut self,
         handle: u64,
@@ -249,13 +278,28 @@ impl Client {
         sampling: Sampling,
         limit: Duration,
     ) -> Result<Vec<f64>, Error> {
+        let began = Instant::now();
         let Times { us } = self.ask(action, &fields, limit)?;
+        let wall = began.elapsed();
         let usable = us.iter().all(|us| us.is_finite() && *us >= 0.0);
         if us.len() != sampling.samples as usize || !usable {
             let reason = format!("{} samples, {} were asked for", us.len(), sampling.samples);
-            return Err(Error::Garbage { action, reason });
+            return Err(Error::Garbage { program: self.program, action, reason });
         }
+        self.fits(action, us.iter().sum::<f64>() * 1e-6, wall)?;
         Ok(us)
+    }
+
+    /// Checks that what a request is said to have taken is no longer than it took by this process's clock.
+    fn fits(&self, action: &'static str, seconds: f64, wall: Duration) -> Result<(), Error> {
+        let (share, least) = CLOCK_MARGIN;
+        let wall = wall.as_secs_f64();
+        // A number that is none does not fit either.
+        if seconds <= wall * (1.0 + share) + least {
+            return Ok(());
+        }
+        let reason = format!("{seconds:.6} s, but the request took {wall:.6} s");
+        Err(Error::Untrue { program: self.program, action, reason })
     }
 
     /// Sends one request and waits for its answer.
@@ -269,16 +313,18 @@ impl Client {
         let id = self.last_id;
         let mut line = with(&serde_json::json!({ "id": id, "do": action }), fields).to_string();
         line.push('\n');
+        let program = self.program;
         let deadline = Instant::now() + limit;
         let failed = |error: io::Error| match error.kind() {
             io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => {
-                Error::Overdue { action, limit_s: limit.as_secs() }
+                Error::Overdue { program, action, limit_s: limit.as_secs() }
             }
-            _ => Error::Gone { action },
+            _ => Error::Gone { program, action },
         };
         self.send(line.as_bytes(), deadline).map_err(failed)?;
-        let garbage = |reason: String| Error::Garbage { action, reason };
-        let answer = self.receive(deadline).map_err(failed)?.ok_or(Error::Gone { action })?;
+        let garbage = |reason: String| Error::Garbage { program, action, reason };
+        let answer =
+            self.receive(deadline).map_err(failed)?.ok_or(Error::Gone { program, action })?;
         let reply: Reply =
             serde_json::from_slice(&answer).map_err(|error| garbage(error.to_string()))?;
         if reply.id != Some(id) {

@@ -1,13 +1,15 @@
-//! Messages to the Python process and its answers, as JSON.
+//! Messages to a process beside the workers and its answers, as JSON.
 
 use std::{fmt, path::Path};
 
 use base64::{Engine as _, prelude::BASE64_STANDARD};
 use kgen_record::{
-    DType, Precision, PythonKind, PythonSettings, TensorSpec,
+    DType, Precision, PythonSettings, TensorSpec,
     number::{self, Number},
 };
 use serde::{Deserialize, Serialize};
+
+use super::call::Kind;
 
 /// One line from the process.
 #[derive(Debug, Deserialize)]
@@ -22,7 +24,7 @@ pub(super) struct Reply {
 pub struct Prepare {
     /// The implementation.
     #[serde(rename = "impl")]
-    pub kind: PythonKind,
+    pub kind: Kind,
     /// The op's name in kgen.
     pub op: String,
     /// Its overload in PyTorch, for example `add.Tensor`.
@@ -265,13 +267,14 @@ impl fmt::Display for Refusal {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use kgen_record::PythonKind;
 
     #[test]
     fn a_prepared_call_is_worded_as_the_process_reads_it() {
         let spec = TensorSpec::contiguous(DType::F8E4M3, &[2, 3]);
         let at = Location::on_gpu(&[0x0a; 64], 16_384, 6);
         let prepare = Prepare {
-            kind: PythonKind::TorchCompile,
+            kind: PythonKind::TorchCompile.into(),
             op: "add".to_owned(),
             aten: Some("add.Tensor".to_owned()),
             source: None,

@@ -1,6 +1,8 @@
-//! How a GPU's Python process stands, as the pool sends it to the worker with each job.
+//! How the processes beside a GPU's worker stand, as the pool sends it to the worker with each job.
 
 use std::{
+    collections::BTreeMap,
+    fmt,
     path::PathBuf,
     sync::{
         Arc,
@@ -8,10 +10,107 @@ use std::{
     },
 };
 
-use kgen_record::PythonFacts;
+use kgen_record::{Adapter, AdapterFacts, PythonFacts, UnknownAdapterError};
 use serde::{Deserialize, Serialize};
 
-/// The Python process as a job finds it.
+/// The program of a process beside the workers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(into = "String", try_from = "String")]
+pub enum Sidecar {
+    /// PyTorch and other libraries in Python.
+    Python,
+    Adapter(Adapter),
+}
+
+/// The name of [`Sidecar::Python`].
+const PYTHON: &str = "python";
+
+impl fmt::Display for Sidecar {
+    /// As messages name its process.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Python => f.write_str("the Python process"),
+            Self::Adapter(adapter) => f.write_str(adapter.program()),
+        }
+    }
+}
+
+impl From<Sidecar> for String {
+    fn from(program: Sidecar) -> Self {
+        match program {
+            Sidecar::Python => PYTHON.to_owned(),
+            Sidecar::Adapter(adapter) => adapter.name().to_owned(),
+        }
+    }
+}
+
+impl TryFrom<String> for Sidecar {
+    type Error = UnknownAdapterError;
+
+    fn try_from(name: String) -> Result<Self, Self::Error> {
+        if name == PYTHON { Ok(Self::Python) } else { Ok(Self::Adapter(name.parse()?)) }
+    }
+}
+
+/// A process's description of itself.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Facts {
+    Python(Box<PythonFacts>),
+    Adapter(AdapterFacts),
+}
+
+impl Facts {
+    /// Returns the UUID of the process's GPU.
+    #[must_use]
+    pub fn uuid(&self) -> Option<&str> {
+        match self {
+            Self::Python(facts) => facts.uuid.as_deref(),
+            Self::Adapter(facts) => facts.uuid.as_deref(),
+        }
+    }
+}
+
+/// The processes as a job finds them.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Sides(BTreeMap<Sidecar, Side>);
+
+impl Sides {
+    /// Returns how a program's process stands.
+    #[must_use]
+    pub fn of(&self, program: Sidecar) -> &Side {
+        self.0.get(&program).unwrap_or(&Side::None)
+    }
+
+    /// Returns the programs whose processes the worker found in need of replacement.
+    #[must_use]
+    pub fn broken(&self) -> Vec<Sidecar> {
+        let broken = self.0.iter().filter(|(_, side)| side.is_broken());
+        broken.map(|(program, _)| *program).collect()
+    }
+
+    /// Returns the programs whose processes listen.
+    pub fn ready(&self) -> impl Iterator<Item = Sidecar> + '_ {
+        let ready = self.0.iter().filter(|(_, side)| matches!(side, Side::Ready(_)));
+        ready.map(|(program, _)| *program)
+    }
+}
+
+impl FromIterator<(Sidecar, Side)> for Sides {
+    fn from_iter<I: IntoIterator<Item = (Sidecar, Side)>>(sides: I) -> Self {
+        Self(sides.into_iter().collect())
+    }
+}
+
+impl From<Side> for Sides {
+    /// Returns a Python process alone.
+    fn from(python: Side) -> Self {
+        Self::from_iter([(Sidecar::Python, python)])
+    }
+}
+
+/// A process as a job finds it.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(tag = "state", rename_all = "snake_case")]
 pub enum Side {
@@ -27,13 +126,13 @@ pub enum Side {
     },
 }
 
-/// A Python process that listens.
+/// A process that listens.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Ready {
     /// Its Unix socket; it takes one client at a time.
     pub socket: PathBuf,
     /// The process.
-    pub facts: Box<PythonFacts>,
+    pub facts: Facts,
     /// Raised by the worker when the process does not answer any more.
     #[serde(skip)]
     pub alarm: Alarm,
@@ -95,5 +194,25 @@ mod tests {
             assert_eq!(side.is_broken(), matches!(side, Side::Ready(_)));
             alarm.0.store(false, Ordering::Release);
         }
+    }
+
+    #[test]
+    fn adapters_stand_beside_the_python_process() {
+        let ready: Ready = serde_json::from_str(
+            r#"{"socket":"/tmp/s","facts":{"library":"candle","version":"0.11.1","device":"NVIDIA H200",
+            "uuid":"GPU-1"}}"#,
+        )
+        .unwrap();
+        assert_eq!(ready.facts.uuid(), Some("GPU-1"));
+        let candle = Sidecar::Adapter(Adapter::Candle);
+        let alarm = ready.alarm.clone();
+        let sides = Sides::from_iter([(candle, Side::Ready(ready)), (Sidecar::Python, Side::None)]);
+        let text = serde_json::to_string(&sides).unwrap();
+        assert!(text.starts_with(r#"{"python":"#), "{text}");
+        assert_eq!(serde_json::from_str::<Sides>(&text).unwrap(), sides);
+        assert_eq!(*sides.of(Sidecar::Adapter(Adapter::Burn)), Side::None);
+        assert_eq!((sides.ready().collect(), sides.broken()), (vec![candle], vec![]));
+        alarm.raise();
+        assert_eq!(sides.broken(), [candle]);
     }
 }

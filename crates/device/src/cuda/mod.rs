@@ -129,9 +129,9 @@ impl CudaDevice {
         self.bare = bare;
     }
 
-    /// Hears which Python process of kgen's may use the GPU too: it is none of somebody else's.
-    pub fn set_python(&mut self, pid: Option<u32>) {
-        self.own = pid.into_iter().chain([std::process::id()]).collect();
+    /// Hears which processes of kgen's may use the GPU too: they are none of somebody else's.
+    pub fn set_beside(&mut self, pids: &[u32]) {
+        self.own = pids.iter().copied().chain([std::process::id()]).collect();
     }
 
     /// Returns whether an earlier kernel's fault took the context with it.

@@ -1,13 +1,13 @@
-//! The Python process as an evaluation uses it: implementations that run there.
+//! The processes beside a worker as an evaluation uses them: implementations that run there.
 
+mod beside;
 mod files;
 mod process;
-mod python;
 mod reference;
 
 #[cfg(test)]
 mod tests;
 
-pub(super) use process::Process;
-pub(super) use python::Python;
+pub(super) use beside::Beside;
+pub(super) use process::{Process, Processes};
 pub(super) use reference::evaluate;

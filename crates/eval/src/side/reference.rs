@@ -39,7 +39,7 @@ pub(crate) fn evaluate(
         Quantity::Spread => torch_code::SPREAD,
         Quantity::Magnitude => torch_code::MAGNITUDE,
     };
-    let kind = PythonKind::Triton;
+    let kind = PythonKind::Triton.into();
     let callee = Callee { kind, source: Some(&source), entry: Some(entry), lists: &[] };
     let specs = op.infer(of.case).map_err(|error| error.to_string())?;
     let wide = |spec: TensorSpec| {

@@ -8,16 +8,17 @@ use std::{
     thread,
 };
 
-use kgen_baseline::side::{Ready, Side};
-use kgen_device::{Device as _, EmuDevice};
+use kgen_baseline::side::{Facts, Ready, Side, Sidecar, Sides};
+use kgen_device::{Device as _, EmuDevice, LaunchError};
 use kgen_ops::suite;
 use kgen_record::{
-    Case, CaseClass, CaseOutcome, DType, EvalRequest, Evaluation, Implementation, Limits,
-    Precision, PythonFacts, PythonKind, PythonSettings, Target, TensorSpec, Verdict, testing,
+    Adapter, AdapterFacts, Case, CaseClass, CaseOutcome, DType, EvalRequest, Evaluation,
+    Implementation, Limits, Precision, PythonFacts, PythonKind, PythonSettings, Target, TensorSpec,
+    Verdict, testing,
 };
 use serde_json::{Value, json};
 
-use super::{Process, Python};
+use super::{Beside, Processes};
 use crate::{
     Program, Progress,
     external::{CaseBuffers, External as _},
@@ -58,10 +59,18 @@ enum Manner {
     Dies,
     /// It never answers a `run`.
     Hangs,
+    /// It answers with something else than a reply.
+    Garbage,
+    /// Its times are longer than the requests.
+    Lies,
 }
 
 /// A stub that knows relu of contiguous f32 tensors; returns the process as the pool would.
 fn stub(manner: Manner) -> (tempfile::TempDir, Side) {
+    stub_of(Facts::Python(Box::new(facts())), manner)
+}
+
+fn stub_of(facts: Facts, manner: Manner) -> (tempfile::TempDir, Side) {
     let folder = tempfile::tempdir().unwrap();
     let socket = folder.path().join("s");
     let listener = UnixListener::bind(&socket).unwrap();
@@ -72,7 +81,7 @@ fn stub(manner: Manner) -> (tempfile::TempDir, Side) {
             }
         }
     });
-    (folder, Side::Ready(Ready { socket, facts: Box::new(facts()), alarm: Default::default() }))
+    (folder, Side::Ready(Ready { socket, facts, alarm: Default::default() }))
 }
 
 /// Serves one client; `false` ends the process.
@@ -91,6 +100,8 @@ fn serve(mut stream: UnixStream, manner: Manner) -> bool {
             }
             "run" if manner == Manner::Dies => return false,
             "run" if manner == Manner::Hangs => continue,
+            "run" if manner == Manner::Garbage => json!("three"),
+            "time" if manner == Manner::Lies => json!({ "us": [1.0, 9e9] }),
             "run" => {
                 let handle = usize::try_from(request["handle"].as_u64().unwrap()).unwrap();
                 compute(&mut calls[handle], manner);
@@ -133,11 +144,15 @@ fn compute((call, first): &mut (Value, Option<Vec<f32>>), manner: Manner) {
 /// process.
 fn judged(manner: Manner) -> (Evaluation, bool) {
     let (_folder, side) = stub(manner);
-    let (evaluation, _) = judged_by(&side);
+    let (evaluation, _) = judged_by(&side.clone().into());
     (evaluation, side.is_broken())
 }
 
-fn judged_by(side: &Side) -> (Evaluation, Vec<Progress>) {
+fn judged_by(sides: &Sides) -> (Evaluation, Vec<Progress>) {
+    judged_as(Implementation::python(PythonKind::Aten), sides)
+}
+
+fn judged_as(candidate: Implementation, sides: &Sides) -> (Evaluation, Vec<Progress>) {
     let cases = suite::load("smoke").unwrap().cases("relu", None, 1).unwrap();
     let plain = |case: &Case| {
         let tensor = &case.tensors().next().unwrap().1.spec;
@@ -151,21 +166,22 @@ fn judged_by(side: &Side) -> (Evaluation, Vec<Progress>) {
     let request = EvalRequest {
         on_gpu: true,
         limits: Limits { case_s: 0.3, ..Limits::default() },
-        ..testing::request("relu", Implementation::python(PythonKind::Aten), cases)
+        ..testing::request("relu", candidate, cases)
     };
     let program = Program::without_code(request.cases.len());
     let partial = unbegun(&request, Verdict::Unsupported);
     let mut device = EmuDevice::new(&request.target);
     let mut heard = Vec::new();
     let mut report = |progress| heard.push(progress);
-    let evaluation = gpu_half(&request, &program, partial, &mut device, side, &mut report).unwrap();
+    let evaluation =
+        gpu_half(&request, &program, partial, &mut device, sides, &mut report).unwrap();
     (evaluation, heard)
 }
 
 #[test]
 fn a_call_in_python_is_judged_as_a_kernel_is() {
     let (_folder, side) = stub(Manner::Right);
-    let (evaluation, heard) = judged_by(&side);
+    let (evaluation, heard) = judged_by(&side.clone().into());
     assert_eq!(evaluation.verdict, Verdict::Passed, "{evaluation:#?}");
     assert_eq!(evaluation.n_passed(), evaluation.cases.len());
     assert!(heard.iter().any(|said| matches!(said, Progress::Waiting { .. })));
@@ -184,10 +200,11 @@ fn a_call_in_python_is_judged_as_a_kernel_is() {
 #[test]
 fn a_bound_call_is_timed_by_the_process_after_a_flush() {
     let (_folder, side) = stub(Manner::Right);
-    let process = Process::new(&side);
+    let sides = Sides::from(side.clone());
+    let processes = Processes::new(&sides);
     let implementation = Implementation::python(PythonKind::Aten);
     let op = kgen_ops::op::find("relu").unwrap();
-    let python = Python::new(&process, op, &implementation, Precision::Strict, 5.0).unwrap();
+    let python = Beside::new(&processes, op, &implementation, Precision::Strict, 5.0).unwrap();
     let case = suite::load("smoke").unwrap().cases("relu", None, 1).unwrap().remove(0);
     let mut device = EmuDevice::new(&Target::h100_class());
     let input = device.alloc("self", 4, 4).unwrap();
@@ -201,7 +218,7 @@ fn a_bound_call_is_timed_by_the_process_after_a_flush() {
     assert_eq!(flushed, [3.5, 4.5]);
     assert_eq!(call.sample(&mut device, 2, kgen_measure::Flush::None).unwrap(), [3.5, 0.0]);
     drop(call);
-    assert!(process.facts().is_some_and(|facts| facts.settings.matmul_tf32));
+    assert!(processes.python().facts().is_some_and(|facts| facts.settings.matmul_tf32));
     assert!(!side.is_broken());
 }
 
@@ -226,18 +243,73 @@ fn a_process_that_dies_or_hangs_is_replaced_and_the_other_cases_are_left_out() {
         let CaseOutcome::Skipped { reason } = &evaluation.cases[1].outcome else {
             panic!("{:#?}", evaluation.cases[1])
         };
-        assert_eq!(reason, "the Python process was lost in an earlier case");
+        assert_eq!(reason, "the process that runs it was lost in an earlier case");
     }
 }
 
 #[test]
 fn without_a_process_there_is_one_clear_line() {
     let reason = "no PyTorch: `pip install torch`, then --python names its interpreter".to_owned();
-    let (evaluation, _) = judged_by(&Side::Unavailable { reason: reason.clone() });
+    let (evaluation, _) = judged_by(&Side::Unavailable { reason: reason.clone() }.into());
     assert_eq!(evaluation.verdict, Verdict::Unsupported);
     assert_eq!(evaluation.findings[0].message, reason);
     let (folder, gone) = stub(Manner::Right);
     drop(folder);
-    assert_eq!(judged_by(&gone).0.verdict, Verdict::Crashed);
+    assert_eq!(judged_by(&gone.clone().into()).0.verdict, Verdict::Crashed);
     assert!(gone.is_broken());
+}
+
+const CANDLE: Implementation = Implementation::Adapter { library: Adapter::Candle };
+
+/// An adapter of Candle as the pool would have it.
+fn adapter(manner: Manner) -> (tempfile::TempDir, Side, Sides) {
+    let (library, device) = (Adapter::Candle, "fake".to_owned());
+    let facts = AdapterFacts { library, version: "0.11".to_owned(), device, uuid: None };
+    let (folder, side) = stub_of(Facts::Adapter(facts), manner);
+    let sides = Sides::from_iter([(Sidecar::Adapter(library), side.clone())]);
+    (folder, side, sides)
+}
+
+#[test]
+fn an_adapter_is_judged_and_replaced_as_the_python_process_is() {
+    for (manner, verdict, is_replaced) in [
+        (Manner::Right, Verdict::Passed, false),
+        (Manner::Wrong, Verdict::WrongOutput, false),
+        (Manner::Stale, Verdict::WrongOutput, false),
+        (Manner::Refuses, Verdict::Unsupported, false),
+        (Manner::Dies, Verdict::Crashed, true),
+        (Manner::Hangs, Verdict::TimedOut, true),
+        (Manner::Garbage, Verdict::Crashed, true),
+    ] {
+        let (_folder, side, sides) = adapter(manner);
+        let (evaluation, _) = judged_as(CANDLE, &sides);
+        assert_eq!(evaluation.verdict, verdict, "{evaluation:#?}");
+        assert_eq!(side.is_broken(), is_replaced, "{verdict}");
+        assert_eq!(evaluation.adapters[0].version, "0.11");
+    }
+    let (evaluation, _) = judged_as(CANDLE, &Sides::default());
+    let message = &evaluation.findings[0].message;
+    assert!(message.contains("kgen-candle was not started"), "{message}");
+}
+
+#[test]
+fn times_that_cannot_be_true_are_suspicious_and_end_the_adapter() {
+    let (_folder, side, sides) = adapter(Manner::Lies);
+    let processes = Processes::new(&sides);
+    let op = kgen_ops::op::find("relu").unwrap();
+    let beside = Beside::new(&processes, op, &CANDLE, Precision::Strict, 5.0).unwrap();
+    let case = suite::load("smoke").unwrap().cases("relu", None, 1).unwrap().remove(0);
+    let mut device = EmuDevice::new(&Target::h100_class());
+    let input = device.alloc("self", 4, 4).unwrap();
+    device.write(input, &[0; 4]).unwrap();
+    let output = device.alloc("out", 4, 4).unwrap();
+    let specs = [("out".to_owned(), TensorSpec::contiguous(DType::F32, &[1]))];
+    let (inputs, outputs) = ([input], [output]);
+    let buffers = CaseBuffers { case: &case, inputs: &inputs, outputs: &outputs, specs: &specs };
+    let call = beside.bind(&mut device, buffers).unwrap();
+    let error = call.sample(&mut device, 2, kgen_measure::Flush::None).unwrap_err();
+    let LaunchError::Kernel { verdict, finding, .. } = error else { panic!("{error}") };
+    assert_eq!(verdict, Verdict::Suspicious);
+    assert!(finding.message.contains("times that cannot be true"), "{}", finding.message);
+    assert!(side.is_broken());
 }

@@ -5,15 +5,15 @@ use kgen_measure::{
     Alone, Flush, Measured, Params, alone, compare, roofline::is_overhead_dominated,
 };
 use kgen_record::{
-    BaselineRequest, BaselineTiming, CaseOutcome, CaseResult, Finding, Flag, Mode, Timing, Usage,
-    Verdict,
+    BaselineRequest, BaselineTiming, CaseOutcome, CaseResult, Finding, Flag, Mode, Roofline,
+    Timing, Usage, Verdict,
 };
 
 use super::{
     EvalError, Loader, Sets, TimingJob,
     arm::{POISON, Recipe},
     bench::{BenchError, Calls, Graphs, Refused, Samples},
-    recipe, untimed, usage,
+    impossible, recipe, untimed, usage,
 };
 use crate::{Program, session::Modules};
 
@@ -51,6 +51,7 @@ impl Compared {
         device: &mut dyn Device,
         candidate: &Sets<'_>,
         setting: Setting,
+        roofline: Option<&Roofline>,
     ) -> Result<Self, EvalError> {
         let mut baselines = Vec::new();
         let mut first: Option<(Timing, Vec<Flag>, Option<f64>)> = None;
@@ -65,6 +66,15 @@ impl Compared {
                         continue;
                     }
                 };
+            // Another process may say what it likes; kgen's own clock measures all others.
+            let is_external = job.externals.iter().any(|(name, _)| *name == request.name);
+            if is_external
+                && let Some(finding) = roofline.and_then(|all| impossible(&measured.baseline, all))
+            {
+                let refused = BaselineTiming::not_measured(&request.name, finding.message);
+                baselines.push(BaselineTiming { verdict: Some(Verdict::Suspicious), ..refused });
+                continue;
+            }
             measured.mark_floor(setting.floor_us);
             baselines.push(BaselineTiming {
                 name: request.name.clone(),

@@ -195,7 +195,10 @@ fn timed(
     (flush, floor_us): (Flush, f64),
 ) -> Result<TimingOutcome, EvalError> {
     let setting = setting(job, device, sets, flush, floor_us)?;
-    let compared = Compared::measure(job, loader, device, sets, setting)?;
+    let op = &job.job.op;
+    let case = job.data.case();
+    let roofline = roofline::of(op, case, job.job.precision, setting.floor_us, device)?;
+    let compared = Compared::measure(job, loader, device, sets, setting, roofline.as_ref())?;
     if let Some(result) = check_samples(job, device, sets, other, flush)? {
         return Ok(TimingOutcome::Failed(Box::new(result)));
     }
@@ -209,10 +212,6 @@ fn timed(
     {
         return fail(finding, device);
     }
-    let op = &job.job.op;
-    let case = job.data.case();
-    let precision = job.job.precision;
-    let roofline = roofline::of(op, case, precision, setting.floor_us, device)?;
     if let Some(finding) = roofline.as_ref().and_then(|bounds| impossible(candidate, bounds)) {
         return fail(finding, device);
     }

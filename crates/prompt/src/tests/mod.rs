@@ -107,6 +107,7 @@ fn evaluation(verdict: Verdict, stage: Stage) -> Evaluation {
         precision: Default::default(),
         library_use: None,
         python: None,
+        adapters: Vec::new(),
         coverage: None,
         stage_times: Vec::new(),
         profile: None,

@@ -123,6 +123,7 @@ fn judged(verdict: Verdict) -> Judged {
         seed: 1,
         nvrtc: None,
         python: None,
+        adapters: Vec::new(),
         coverage: None,
         stage_times: Vec::new(),
         profile: None,

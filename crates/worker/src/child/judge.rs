@@ -6,7 +6,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use kgen_baseline::side::Side;
+use kgen_baseline::side::{Sidecar, Sides};
 use kgen_compile::{Compiler, Disassembler};
 use kgen_device::{CudaDevice, Device as _, GpuLock};
 use kgen_eval::{Program, Progress};
@@ -26,8 +26,8 @@ pub struct Half {
     pub program: Option<String>,
     /// Whether the worker must end, because its device can no longer be used.
     pub retire: bool,
-    /// Whether the Python process must be replaced.
-    pub side_broken: bool,
+    /// The processes that must be replaced.
+    pub broken: Vec<Sidecar>,
 }
 
 /// A job that failed.
@@ -60,15 +60,15 @@ pub trait Judge {
     fn cpu(
         &mut self,
         request: &EvalRequest,
-        side: &Side,
+        sides: &Sides,
         progress: &mut dyn FnMut(Progress),
     ) -> Result<Half, Failure>;
 
-    /// Hears the number of the GPU's Python process before a job there; `None` where none runs.
-    fn set_python_pid(&mut self, python_pid: Option<u32>);
+    /// Hears the numbers of the processes beside the GPU's worker before a job there.
+    fn set_side_pids(&mut self, side_pids: &[u32]);
 
-    /// Does the half on the GPU; `program` is the line that the first half made, `side` the GPU's
-    /// Python process, `usage` how the GPU is used meanwhile.
+    /// Does the half on the GPU; `program` is the line that the first half made, `sides` the GPU's
+    /// processes, `usage` how the GPU is used meanwhile.
     ///
     /// # Errors
     ///
@@ -78,7 +78,7 @@ pub trait Judge {
         request: &EvalRequest,
         evaluation: Evaluation,
         program: &[u8],
-        side: &Side,
+        sides: &Sides,
         usage: Access,
         progress: &mut dyn FnMut(Progress),
     ) -> Result<Half, Failure>;
@@ -112,7 +112,7 @@ pub(super) fn open(
             let cache = setup.cache_dir.as_deref().and_then(Path::parent);
             let profilers = Profilers::new(cache);
             let mut device = CudaDevice::open(setup.device).map_err(|error| causes(&error))?;
-            device.set_python(setup.python_pid);
+            device.set_beside(&setup.side_pids);
             let session = if setup.calibrate {
                 let patient = |waited| waited < START_PATIENCE;
                 let _lock = lock(device.target(), Access::Exclusive, patient);
@@ -137,24 +137,24 @@ impl Judge for CpuJudge {
     fn cpu(
         &mut self,
         request: &EvalRequest,
-        side: &Side,
+        sides: &Sides,
         progress: &mut dyn FnMut(Progress),
     ) -> Result<Half, Failure> {
-        let outcome = kgen_eval::cpu_half(request, &self.compiler, side, progress)?;
+        let outcome = kgen_eval::cpu_half(request, &self.compiler, sides, progress)?;
         let program = outcome.program.as_ref().map(serde_json::to_string).transpose();
         let program = program.map_err(|error| format!("the program has no JSON form: {error}"))?;
-        let (evaluation, side_broken) = (outcome.evaluation, side.is_broken());
-        Ok(Half { evaluation, program, retire: false, side_broken })
+        let (evaluation, broken) = (outcome.evaluation, sides.broken());
+        Ok(Half { evaluation, program, retire: false, broken })
     }
 
-    fn set_python_pid(&mut self, _python_pid: Option<u32>) {}
+    fn set_side_pids(&mut self, _side_pids: &[u32]) {}
 
     fn gpu(
         &mut self,
         _request: &EvalRequest,
         _evaluation: Evaluation,
         _program: &[u8],
-        _side: &Side,
+        _sides: &Sides,
         _usage: Access,
         _progress: &mut dyn FnMut(Progress),
     ) -> Result<Half, Failure> {
@@ -179,14 +179,14 @@ impl Judge for GpuJudge {
     fn cpu(
         &mut self,
         _request: &EvalRequest,
-        _side: &Side,
+        _sides: &Sides,
         _progress: &mut dyn FnMut(Progress),
     ) -> Result<Half, Failure> {
         Err("a gpu worker has no compiler".to_owned().into())
     }
 
-    fn set_python_pid(&mut self, python_pid: Option<u32>) {
-        self.device.set_python(python_pid);
+    fn set_side_pids(&mut self, side_pids: &[u32]) {
+        self.device.set_beside(side_pids);
     }
 
     fn gpu(
@@ -194,7 +194,7 @@ impl Judge for GpuJudge {
         request: &EvalRequest,
         evaluation: Evaluation,
         program: &[u8],
-        side: &Side,
+        sides: &Sides,
         usage: Access,
         progress: &mut dyn FnMut(Progress),
     ) -> Result<Half, Failure> {
@@ -213,7 +213,7 @@ impl Judge for GpuJudge {
             device.begin_session().map_err(|error| causes(&error))?;
         }
         let mut evaluation =
-            kgen_eval::gpu_half(request, &program, evaluation, device, side, progress)?;
+            kgen_eval::gpu_half(request, &program, evaluation, device, sides, progress)?;
         // A context that a fault has poisoned fails every call from then on.
         let lost = self.device.is_lost() || self.device.sync().is_err();
         if !lost {
@@ -223,7 +223,7 @@ impl Judge for GpuJudge {
         // Measurements for claims are made in fresh processes, each with other addresses.
         let n_processes = request.timing.as_ref().map_or(1, |timing| timing.profile.n_processes());
         let retire = lost || n_processes > 1;
-        Ok(Half { evaluation, program: None, retire, side_broken: side.is_broken() })
+        Ok(Half { evaluation, program: None, retire, broken: sides.broken() })
     }
 }
 

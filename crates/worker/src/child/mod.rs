@@ -36,7 +36,7 @@ pub fn main(_role: Role) -> ExitCode {
         Err(message) => {
             // Nobody listens: the exit code says it too.
             let cause = FailureCause::Machine;
-            drop(output.send(&Message::Failed { message, cause, side_broken: false }));
+            drop(output.send(&Message::Failed { message, cause, broken: Vec::new() }));
             ExitCode::FAILURE
         }
     }

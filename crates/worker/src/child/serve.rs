@@ -7,6 +7,7 @@ use std::{
     process::ExitCode,
 };
 
+use kgen_baseline::side::Sidecar;
 use kgen_eval::Progress;
 
 use super::{
@@ -25,8 +26,8 @@ pub(super) fn serve(input: &Input, output: &mut Output, judge: &mut dyn Judge) -
                 let retire = half.retire;
                 (send_half(output, half), !retire)
             }
-            Err((Failure { message, cause }, side_broken)) => (
-                output.send(&Message::Failed { message, cause, side_broken }),
+            Err((Failure { message, cause }, broken)) => (
+                output.send(&Message::Failed { message, cause, broken }),
                 cause != FailureCause::Panic,
             ),
         };
@@ -41,10 +42,9 @@ pub(super) fn serve(input: &Input, output: &mut Output, judge: &mut dyn Judge) -
 }
 
 fn send_half(output: &mut Output, half: Half) -> io::Result<()> {
-    let Half { evaluation, program, retire, side_broken } = half;
+    let Half { evaluation, program, retire, broken } = half;
     let evaluation = Box::new(evaluation);
-    let finished =
-        Message::Finished { evaluation, program: program.is_some(), retire, side_broken };
+    let finished = Message::Finished { evaluation, program: program.is_some(), retire, broken };
     output.send(&finished)?;
     match program {
         Some(program) => output.send_line(|line| {
@@ -55,39 +55,40 @@ fn send_half(output: &mut Output, half: Half) -> io::Result<()> {
     }
 }
 
-/// Judges one job; a failure stands beside whether the Python process must be replaced.
+/// Judges one job; a failure stands beside the processes that must be replaced.
 fn judge_line(
     line: &[u8],
     input: &Input,
     output: &mut Output,
     judge: &mut dyn Judge,
-) -> Result<Half, (Failure, bool)> {
-    let unreadable = |message: String| (Failure::from(message), false);
+) -> Result<Half, (Failure, Vec<Sidecar>)> {
+    let unreadable = |message: String| (Failure::from(message), Vec::new());
     let job = serde_json::from_slice(line)
         .map_err(|error| unreadable(format!("the job cannot be read: {error}")))?;
     // When the parent is gone the watchdog ends this process; nothing else is to be done then.
     let mut report = |progress: Progress| drop(output.send(&Message::Progress { progress }));
-    let (judged, side) = match job {
-        Job::Cpu { request, side } => {
-            let judged = catch_unwind(AssertUnwindSafe(|| judge.cpu(&request, &side, &mut report)));
-            (judged, side)
+    let (judged, sides) = match job {
+        Job::Cpu { request, sides } => {
+            let judged =
+                catch_unwind(AssertUnwindSafe(|| judge.cpu(&request, &sides, &mut report)));
+            (judged, sides)
         }
-        Job::Gpu { request, evaluation, side, python_pid, usage } => {
+        Job::Gpu { request, evaluation, sides, side_pids, usage } => {
             let program = input.next_line();
             let program = program.ok_or_else(|| unreadable("the program is missing".to_owned()))?;
             let judged = catch_unwind(AssertUnwindSafe(|| {
-                judge.set_python_pid(python_pid);
-                judge.gpu(&request, evaluation.into_owned(), &program, &side, usage, &mut report)
+                judge.set_side_pids(&side_pids);
+                judge.gpu(&request, evaluation.into_owned(), &program, &sides, usage, &mut report)
             }));
-            (judged, side)
+            (judged, sides)
         }
     };
-    let side_broken = side.is_broken();
+    let broken = sides.broken();
     match judged {
-        Ok(result) => result.map_err(|failure| (failure, side_broken)),
+        Ok(result) => result.map_err(|failure| (failure, broken)),
         Err(panic) => {
             let message = panic_text(panic.as_ref()).to_owned();
-            Err((Failure { message, cause: FailureCause::Panic }, side_broken))
+            Err((Failure { message, cause: FailureCause::Panic }, broken))
         }
     }
 }

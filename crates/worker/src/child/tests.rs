@@ -1,6 +1,6 @@
 use std::{borrow::Cow, cell::RefCell, io, process::ExitCode, rc::Rc};
 
-use kgen_baseline::side::Side;
+use kgen_baseline::side::Sides;
 use kgen_eval::Progress;
 use kgen_process::Access;
 use kgen_record::{
@@ -17,8 +17,8 @@ use crate::protocol::{Job, Message};
 /// A judge that follows the commands in the kernel text.
 #[derive(Default)]
 struct Scripted {
-    /// The Python process that it has heard of.
-    python_pid: Option<u32>,
+    /// The processes beside it that it has heard of.
+    side_pids: Vec<u32>,
 }
 
 impl Scripted {
@@ -35,7 +35,7 @@ impl Scripted {
                 evaluation: evaluation(),
                 program,
                 retire: kernel == "retire",
-                side_broken: false,
+                broken: Vec::new(),
             }),
         }
     }
@@ -45,15 +45,15 @@ impl Judge for Scripted {
     fn cpu(
         &mut self,
         request: &EvalRequest,
-        _side: &Side,
+        _sides: &Sides,
         progress: &mut dyn FnMut(Progress),
     ) -> Result<Half, Failure> {
         let program = request.on_gpu.then(|| r#"{"code":1}"#.to_owned());
         Self::judge(request, program, progress)
     }
 
-    fn set_python_pid(&mut self, python_pid: Option<u32>) {
-        self.python_pid = python_pid;
+    fn set_side_pids(&mut self, side_pids: &[u32]) {
+        self.side_pids = side_pids.to_vec();
     }
 
     fn gpu(
@@ -61,12 +61,12 @@ impl Judge for Scripted {
         request: &EvalRequest,
         _evaluation: Evaluation,
         program: &[u8],
-        _side: &Side,
+        _sides: &Sides,
         _usage: Access,
         progress: &mut dyn FnMut(Progress),
     ) -> Result<Half, Failure> {
         assert_eq!(program, b"{\"code\":1}\n");
-        assert_eq!(self.python_pid, Some(41));
+        assert_eq!(self.side_pids, [41]);
         Self::judge(request, None, progress)
     }
 }
@@ -89,6 +89,7 @@ fn evaluation() -> Evaluation {
         precision: Default::default(),
         library_use: None,
         python: None,
+        adapters: Vec::new(),
         coverage: None,
         stage_times: Vec::new(),
         profile: None,
@@ -102,7 +103,7 @@ fn request(kernel: &str, on_gpu: bool) -> EvalRequest {
 
 fn job(kernel: &str, on_gpu: bool) -> String {
     let request = Box::new(Cow::Owned(request(kernel, on_gpu)));
-    serde_json::to_string(&Job::Cpu { request, side: Box::default() }).unwrap()
+    serde_json::to_string(&Job::Cpu { request, sides: Box::default() }).unwrap()
 }
 
 #[derive(Clone, Default)]
@@ -144,8 +145,8 @@ fn jobs_are_served_in_order_until_the_input_ends() {
     let gpu = serde_json::to_string(&Job::Gpu {
         request,
         evaluation,
-        side: Box::new(Cow::Owned(Side::None)),
-        python_pid: Some(41),
+        sides: Box::new(Cow::Owned(Sides::default())),
+        side_pids: vec![41],
         usage: Access::Shared,
     })
     .unwrap();

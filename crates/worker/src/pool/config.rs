@@ -1,6 +1,7 @@
 //! How workers are started.
 
 use std::{
+    collections::BTreeMap,
     ffi::OsString,
     path::{Path, PathBuf},
     sync::Arc,
@@ -12,7 +13,7 @@ use kgen_process::{
     DEVICE_ENV, SELF_EXE, Scratch, Spec,
     sandbox::{Namespaces, user_namespace},
 };
-use kgen_record::Target;
+use kgen_record::{Adapter, Target};
 use kgen_settings::DeviceChoice;
 
 use super::{nodes::LaunchConfig, notice::Notices};
@@ -62,30 +63,31 @@ pub struct PoolConfig {
     /// Waits before each try to start a GPU's worker anew; the GPU is given up after the last. A
     /// GPU that was torn away from a killed process may need some seconds.
     pub gpu_restart_waits: Vec<Duration>,
-    /// Whether workers and Python processes are behind walls.
+    /// Whether workers and Python processes without a GPU are behind walls.
     pub sandbox: bool,
     /// Whether profilers are to run: then gpu workers may start programs.
     pub profilers: bool,
-    /// The Python processes.
-    pub python: PythonConfig,
-    /// Hears of GPUs that are left out or given up, and of the Python processes.
+    /// The processes beside workers.
+    pub sides: SideConfig,
+    /// Hears of GPUs that are left out or given up, and of the processes beside workers.
     pub notices: Notices,
 }
 
-/// How Python processes are started.
+/// How processes beside workers are started.
 #[derive(Debug, Clone)]
-pub struct PythonConfig {
+pub struct SideConfig {
     /// The interpreter; `None` looks for one that has PyTorch.
-    pub path: Option<PathBuf>,
-    /// Time that it has to get ready: PyTorch may come from a slow disk.
+    pub python: Option<PathBuf>,
+    /// Programs of adapters; those that are left out are looked for.
+    pub adapters: BTreeMap<Adapter, PathBuf>,
+    /// Time that a process has to get ready: PyTorch may come from a slow disk.
     pub start_limit: Duration,
 }
 
-impl PythonConfig {
-    /// Returns the program run by an interpreter of this path, or by one that is found.
-    #[must_use]
-    pub const fn new(path: Option<PathBuf>) -> Self {
-        Self { path, start_limit: Duration::from_secs(180) }
+impl Default for SideConfig {
+    fn default() -> Self {
+        let start_limit = Duration::from_secs(180);
+        Self { python: None, adapters: BTreeMap::new(), start_limit }
     }
 }
 
@@ -115,7 +117,7 @@ impl PoolConfig {
             gpu_restart_waits: [0, 1, 4].map(Duration::from_secs).to_vec(),
             sandbox: true,
             profilers: false,
-            python: PythonConfig::new(None),
+            sides: SideConfig::default(),
             notices: Notices::default(),
         }
     }
@@ -157,7 +159,7 @@ impl PoolConfig {
             toolchain: self.toolchain.clone(),
             cache_dir: self.cache_dir.clone(),
             device,
-            python_pid: None,
+            side_pids: Vec::new(),
             calibrate: true,
             sandbox: self.sandbox.then_some(walls),
         };
@@ -184,7 +186,7 @@ pub(super) struct Launch {
     /// Its first line.
     pub(super) setup: Setup,
     scratch: Option<PathBuf>,
-    /// The folder around those of its worker and its Python process, which pass tensors in files.
+    /// The folder around those of its worker and the processes beside it, which pass tensors in files.
     pub(super) place: Option<Arc<Scratch>>,
     namespaces: Option<Namespaces>,
     memory_bytes: Option<u64>,

@@ -1,13 +1,13 @@
 //! Half an evaluation: a job for a worker of one role, whatever becomes of the worker.
 
-use kgen_baseline::side::Side;
+use kgen_baseline::side::{Sidecar, Sides};
 use kgen_record::Evaluation;
 
 use super::{
     deadline::Deadlines,
     ledger::Ledger,
     link::{JobError, Worker, ended_over_memory, verdict_of},
-    python::Pythons,
+    side::Starters,
     slots::{Lease, Slots},
 };
 use crate::{Error, protocol::Hello};
@@ -21,16 +21,18 @@ pub(super) struct Half {
 
 /// A job with everything that belongs to it.
 pub(super) struct Task<'a> {
-    /// Makes the job's line, given the Python process and its number. Called only when a worker is
-    /// free: hundreds of evaluations may wait.
-    pub(super) line: &'a (dyn Fn(&Side, Option<u32>) -> Vec<u8> + Send + Sync),
+    /// Makes the job's line, given the processes that it needs and the numbers of those that run. Called
+    /// only when a worker is free: hundreds of evaluations may wait.
+    pub(super) line: &'a (dyn Fn(&Sides, Vec<u32>) -> Vec<u8> + Send + Sync),
     /// The lines that follow it.
     pub(super) attachment: &'a [u8],
     pub(super) deadlines: Deadlines,
     /// Begins the record of the worker's messages.
     pub(super) ledger: &'a (dyn Fn(&Hello) -> Ledger<'a> + Send + Sync),
-    /// How Python processes are started, where the job needs that of its GPU.
-    pub(super) pythons: Option<&'a Pythons>,
+    /// How processes beside workers are started.
+    pub(super) starters: &'a Starters,
+    /// Those that the job needs.
+    pub(super) programs: &'a [Sidecar],
     /// Whether it needs a process that ran no other job.
     pub(super) fresh: bool,
 }
@@ -56,21 +58,18 @@ impl Task<'_> {
                 worker.shut_down().await?;
                 worker = lease.worker().await?;
             }
-            if self.pythons.is_some() && lease.admit_python() {
+            if self.programs.contains(&Sidecar::Python) && lease.admit_python() {
                 worker.shut_down().await?;
                 worker = lease.worker().await?;
             }
             let sandbox = worker.hello().sandbox();
-            let side = match self.pythons {
-                Some(pythons) => python_for(lease, &worker, pythons).await,
-                None => Side::None,
-            };
-            let line = (self.line)(&side, lease.python_pid());
+            let sides = sides_for(lease, &worker, self.starters, self.programs).await;
+            let line = (self.line)(&sides, lease.side_pids());
             let mut ledger = (self.ledger)(worker.hello());
             let job = [&line[..], self.attachment];
             let silence = match worker.judge(&job, self.deadlines, &mut ledger).await {
                 Ok(answer) => {
-                    self.release_python(lease, &side, answer.side_broken).await;
+                    self.release(lease, &sides, &answer.broken).await;
                     if answer.fit {
                         lease.put_back(worker);
                     } else {
@@ -82,15 +81,16 @@ impl Task<'_> {
                 }
                 Err(silence) => silence,
             };
-            // A worker that sat out its wait for the Python process says that the latter hangs.
-            let is_broken = match &silence {
-                JobError::Overdue(_) => ledger.is_waiting(),
-                JobError::Failed { side_broken, .. } | JobError::Op { side_broken, .. } => {
-                    *side_broken
-                }
-                JobError::Closed | JobError::Garbage(_) | JobError::Panicked(_) => false,
+            // A worker that sat out its wait for a process says that the latter hangs; not which one.
+            let broken = match &silence {
+                JobError::Overdue(_) if ledger.is_waiting() => sides.ready().collect(),
+                JobError::Failed { broken, .. } | JobError::Op { broken, .. } => broken.clone(),
+                JobError::Overdue(_)
+                | JobError::Closed
+                | JobError::Garbage(_)
+                | JobError::Panicked(_) => Vec::new(),
             };
-            self.release_python(lease, &side, is_broken).await;
+            self.release(lease, &sides, &broken).await;
             let died = match silence {
                 JobError::Closed => worker.own_end().await,
                 JobError::Overdue(_)
@@ -133,11 +133,9 @@ impl Task<'_> {
         }
     }
 
-    async fn release_python(&self, lease: &mut Lease<'_>, side: &Side, is_broken: bool) {
-        if let (Some(pythons), Side::Ready(_), Some((python, device))) =
-            (self.pythons, side, lease.python())
-        {
-            python.job_done(pythons, &device, is_broken).await;
+    async fn release(&self, lease: &mut Lease<'_>, sides: &Sides, broken: &[Sidecar]) {
+        if let Some((beside, device)) = lease.beside() {
+            beside.job_done(self.starters, &device, sides, broken).await;
         }
     }
 }
@@ -151,20 +149,29 @@ pub(super) async fn ready(slots: &Slots) -> Result<Hello, Error> {
     Ok(hello)
 }
 
-/// Returns how the Python process of a place stands, started if it does not run.
-pub(super) async fn side(lease: &mut Lease<'_>, pythons: &Pythons) -> Result<Side, Error> {
+/// Starts the processes of some programs beside a worker where they do not run.
+pub(super) async fn warm_up(
+    lease: &mut Lease<'_>,
+    starters: &Starters,
+    programs: &[Sidecar],
+) -> Result<(), Error> {
     let worker = lease.worker().await?;
-    let side = python_for(lease, &worker, pythons).await;
+    drop(sides_for(lease, &worker, starters, programs).await);
     lease.put_back(worker);
-    Ok(side)
+    Ok(())
 }
 
-async fn python_for(lease: &mut Lease<'_>, worker: &Worker, pythons: &Pythons) -> Side {
+async fn sides_for(
+    lease: &mut Lease<'_>,
+    worker: &Worker,
+    starters: &Starters,
+    programs: &[Sidecar],
+) -> Sides {
     let uuid = worker.hello().target.as_ref().and_then(|target| target.uuid.as_deref());
     let watch = lease.watcher();
-    match lease.python() {
-        Some((python, device)) => python.ready(pythons, &device, uuid, watch).await,
-        None => Side::None,
+    match lease.beside() {
+        Some((beside, device)) => beside.ready(starters, programs, &device, uuid, watch).await,
+        None => Sides::default(),
     }
 }
 

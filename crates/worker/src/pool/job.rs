@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use kgen_baseline::side::Side;
+use kgen_baseline::side::{Sidecar, Sides};
 use kgen_ops::op;
 use kgen_process::Access;
 use kgen_record::{EvalRequest, Evaluation};
@@ -13,7 +13,7 @@ use super::{
     half::{Half, Task},
     ledger::Ledger,
     link::json_line,
-    python::Pythons,
+    side::Starters,
     slots::Slots,
 };
 use crate::{
@@ -25,11 +25,11 @@ use crate::{
 #[derive(Clone, Copy)]
 pub(super) enum HalfJob<'a> {
     /// The half that needs no GPU.
-    Cpu { request: &'a EvalRequest, needs: PythonNeeds },
+    Cpu { request: &'a EvalRequest, needs: &'a Needs },
     /// The half on a GPU.
     Gpu {
         request: &'a EvalRequest,
-        needs: PythonNeeds,
+        needs: &'a Needs,
         /// The evaluation of the first half.
         evaluation: &'a Evaluation,
         /// The compiled program as one line.
@@ -44,15 +44,16 @@ impl HalfJob<'_> {
     pub(super) async fn run(
         &self,
         slots: &Slots,
-        pythons: &Pythons,
+        starters: &Starters,
         observer: Observer<'_>,
     ) -> Result<Half, Error> {
         let task = Task {
-            line: &|side, python_pid| json_line(&self.message(side, python_pid)),
+            line: &|sides, side_pids| json_line(&self.message(sides, side_pids)),
             attachment: self.program(),
             deadlines: Deadlines::of(self.request()),
             ledger: &|hello: &Hello| self.ledger(hello, observer),
-            pythons: self.needs_python().then_some(pythons),
+            starters,
+            programs: self.programs(),
             fresh: self.needs_fresh_process(),
         };
         task.run(slots).await
@@ -71,17 +72,17 @@ impl HalfJob<'_> {
         }
     }
 
-    fn message<'a>(&'a self, side: &'a Side, python_pid: Option<u32>) -> Job<'a> {
-        let side = Box::new(Cow::Borrowed(side));
+    fn message<'a>(&'a self, sides: &'a Sides, side_pids: Vec<u32>) -> Job<'a> {
+        let sides = Box::new(Cow::Borrowed(sides));
         match *self {
             Self::Cpu { request, .. } => {
-                Job::Cpu { request: Box::new(Cow::Borrowed(request)), side }
+                Job::Cpu { request: Box::new(Cow::Borrowed(request)), sides }
             }
             Self::Gpu { request, evaluation, usage, .. } => Job::Gpu {
                 request: Box::new(Cow::Borrowed(request)),
                 evaluation: Box::new(Cow::Borrowed(evaluation)),
-                side,
-                python_pid,
+                sides,
+                side_pids,
                 usage,
             },
         }
@@ -98,10 +99,10 @@ impl HalfJob<'_> {
         }
     }
 
-    const fn needs_python(&self) -> bool {
+    fn programs(&self) -> &[Sidecar] {
         match self {
-            Self::Cpu { needs, .. } => needs.on_cpu,
-            Self::Gpu { needs, .. } => needs.on_gpu,
+            Self::Cpu { needs, .. } => &needs.on_cpu,
+            Self::Gpu { needs, .. } => &needs.on_gpu,
         }
     }
 
@@ -112,22 +113,27 @@ impl HalfJob<'_> {
     }
 }
 
-/// Whether a request needs the Python process.
-#[derive(Clone, Copy)]
-pub(super) struct PythonNeeds {
+/// The programs whose processes a request needs.
+pub(super) struct Needs {
     /// For the reference of its op, without a GPU.
-    pub(super) on_cpu: bool,
+    pub(super) on_cpu: Vec<Sidecar>,
     /// For a reference or a baseline on a GPU.
-    pub(super) on_gpu: bool,
+    pub(super) on_gpu: Vec<Sidecar>,
 }
 
-impl PythonNeeds {
+impl Needs {
     pub(super) fn of(request: &EvalRequest) -> Self {
         let op = request.definition.as_deref().and_then(|text| op::custom(text).ok());
         let is_large = || request.cases.iter().any(|case| case.class.is_large());
         let on_cpu = op.as_ref().is_some_and(|op| op.python_reference.is_some());
         // Original sizes are judged beside the module.
         let by_module = op.is_some_and(|op| op.module.is_some()) && is_large();
-        Self { on_cpu, on_gpu: on_cpu || by_module || request.needs_python() }
+        let python = |needed: bool| needed.then_some(Sidecar::Python);
+        let on_gpu = python(on_cpu || by_module || request.needs_python());
+        let adapters = request.adapters().into_iter().map(Sidecar::Adapter);
+        Self {
+            on_cpu: python(on_cpu).into_iter().collect(),
+            on_gpu: on_gpu.into_iter().chain(adapters).collect(),
+        }
     }
 }

@@ -2,6 +2,7 @@
 
 use std::{io, time::Duration};
 
+use kgen_baseline::side::Sidecar;
 use kgen_eval::Progress;
 use kgen_process::{Child, Scratch, Status};
 use kgen_record::{Evaluation, Verdict};
@@ -60,8 +61,8 @@ pub(super) struct Answer {
     pub(super) program: Option<Vec<u8>>,
     /// Whether the worker can take another job.
     pub(super) fit: bool,
-    /// Whether the Python process must be replaced.
-    pub(super) side_broken: bool,
+    /// The processes that must be replaced.
+    pub(super) broken: Vec<Sidecar>,
 }
 
 /// Why a worker did not answer.
@@ -76,9 +77,9 @@ pub(super) enum JobError {
     /// kgen panicked over this candidate.
     Panicked(String),
     /// kgen or its machine failed; the worker lives.
-    Failed { message: String, side_broken: bool },
+    Failed { message: String, broken: Vec<Sidecar> },
     /// The op cannot be judged; the worker lives.
-    Op { message: String, side_broken: bool },
+    Op { message: String, broken: Vec<Sidecar> },
 }
 
 impl JobError {
@@ -238,19 +239,19 @@ impl Worker {
                     ledger.note(progress);
                     deadline = Instant::now() + allowed;
                 }
-                Message::Finished { evaluation, program, retire, side_broken } => {
+                Message::Finished { evaluation, program, retire, broken } => {
                     let deadline = Instant::now() + Deadlines::first();
                     let program = match program {
                         true => Some(self.line_before(deadline, Deadlines::first()).await?),
                         false => None,
                     };
                     let (evaluation, fit) = (*evaluation, !retire);
-                    return Ok(Answer { evaluation, program, fit, side_broken });
+                    return Ok(Answer { evaluation, program, fit, broken });
                 }
-                Message::Failed { message, cause, side_broken } => {
+                Message::Failed { message, cause, broken } => {
                     return Err(match cause {
-                        FailureCause::Machine => JobError::Failed { message, side_broken },
-                        FailureCause::Op => JobError::Op { message, side_broken },
+                        FailureCause::Machine => JobError::Failed { message, broken },
+                        FailureCause::Op => JobError::Op { message, broken },
                         FailureCause::Panic => JobError::Panicked(message),
                     });
                 }

@@ -4,6 +4,7 @@
 //! at once, so that compiling and emulating one candidate overlaps timing another. Where something is
 //! timed there is one worker per GPU, else several; any of them takes the next evaluation.
 
+mod adapter;
 mod config;
 mod deadline;
 mod drain;
@@ -16,6 +17,7 @@ mod link;
 mod nodes;
 mod notice;
 mod python;
+mod side;
 mod slots;
 
 use std::{
@@ -23,6 +25,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use kgen_baseline::side::Sidecar;
 use kgen_process::{Access, sandbox::Report};
 use kgen_record::{EvalRequest, Evaluation, Split, Stage, Target, Verdict};
 use kgen_settings::DeviceChoice;
@@ -36,16 +39,16 @@ use crate::{
     protocol::{Hello, Role},
 };
 
-pub use config::{PoolConfig, PythonConfig};
+pub use config::{PoolConfig, SideConfig};
 pub use gpus::Gpu;
 pub use nodes::{LaunchConfig, main as node_main};
 pub use notice::{Notice, Notices};
-pub use python::LonePython;
+pub use side::LonePython;
 
 use half::Half;
-use job::{HalfJob, PythonNeeds};
+use job::{HalfJob, Needs};
 use nodes::Nodes;
-use python::Pythons;
+use side::Starters;
 use slots::Slots;
 
 /// Time that evaluations have to notice a shutdown.
@@ -64,7 +67,7 @@ pub struct Pool {
     nvrtc: Option<String>,
     sandbox: Option<Report>,
     gpu_refusal: Option<Error>,
-    pythons: Arc<Pythons>,
+    starters: Arc<Starters>,
     /// Starts of Python processes ahead of the jobs that need them; `None` before the first such job.
     warm_ups: Mutex<Option<JoinSet<()>>>,
     /// Evaluations that may have a compiled program: the machine code of programs that wait for a
@@ -105,7 +108,7 @@ impl Pool {
             Split { cpu_workers: count(n_cpu), gpu_workers: count(n_gpu), ..Split::default() };
         Ok(Self {
             target: gpus::target(&gpus, is_alone).unwrap_or_else(|| config.emu_target.clone()),
-            pythons: Arc::new(Pythons::new(&config)),
+            starters: Arc::new(Starters::new(&config)),
             warm_ups: Mutex::default(),
             programs: Semaphore::new(n_cpu + n_gpu),
             shares_gpus: matches!(&gpu, Some(Places::Here(slots)) if gpus.len() < slots.len()),
@@ -266,21 +269,21 @@ impl Pool {
             Some(_) => Some(self.programs.acquire().await.map_err(|_| Error::ShutDown)?),
             None => None,
         };
-        let needs = PythonNeeds::of(request);
+        let needs = &Needs::of(request);
         if let Some(Places::Here(slots)) = gpu
-            && needs.on_gpu
+            && !needs.on_gpu.is_empty()
         {
             // PyTorch takes seconds to import: that overlaps the work without a GPU.
-            self.warm_up(slots);
+            self.warm_up(slots, &needs.on_gpu);
         }
         let first = HalfJob::Cpu { request, needs };
-        match (gpu, self.cpu.run(&first, &self.pythons, observer).await?) {
+        match (gpu, self.cpu.run(&first, &self.starters, observer).await?) {
             (Some(gpu), Half { evaluation, program: Some(mut program) }) => {
                 program.push(b'\n');
                 let run = async |usage| {
                     let (evaluation, program) = (&evaluation, &program[..]);
                     let second = HalfJob::Gpu { request, needs, evaluation, program, usage };
-                    Ok(gpu.run(&second, &self.pythons, observer).await?.evaluation)
+                    Ok(gpu.run(&second, &self.starters, observer).await?.evaluation)
                 };
                 let alone = !self.shares_gpus || request.timing.is_some();
                 let usage = if alone { Access::Exclusive } else { Access::Shared };
@@ -297,19 +300,19 @@ impl Pool {
         }
     }
 
-    /// Starts the Python process of every gpu worker, once; an error comes back in the job that
-    /// needs the process.
-    fn warm_up(&self, gpu: &Arc<Slots>) {
+    /// Starts processes beside every gpu worker, once; an error comes back in the job that needs the process.
+    fn warm_up(&self, gpu: &Arc<Slots>, programs: &[Sidecar]) {
         let mut warm_ups = lock(&self.warm_ups);
         if warm_ups.is_some() {
             return;
         }
         let tasks = warm_ups.insert(JoinSet::new());
         for _ in 0..gpu.len() {
-            let (gpu, pythons) = (Arc::clone(gpu), Arc::clone(&self.pythons));
+            let (gpu, starters) = (Arc::clone(gpu), Arc::clone(&self.starters));
+            let programs = programs.to_vec();
             tasks.spawn(async move {
                 if let Ok(mut lease) = gpu.lease().await {
-                    drop(half::side(&mut lease, &pythons).await);
+                    drop(half::warm_up(&mut lease, &starters, &programs).await);
                 }
             });
         }
@@ -347,11 +350,11 @@ impl Places {
     async fn run(
         &self,
         job: &HalfJob<'_>,
-        pythons: &Pythons,
+        starters: &Starters,
         observer: Observer<'_>,
     ) -> Result<Half, Error> {
         match self {
-            Self::Here(slots) => job.run(slots, pythons, observer).await,
+            Self::Here(slots) => job.run(slots, starters, observer).await,
             Self::Elsewhere(nodes) => nodes.run(job, observer).await,
         }
     }

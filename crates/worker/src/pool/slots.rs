@@ -1,6 +1,6 @@
 //! Places for workers: each holds at most one process, and a lease on it is the right to use it.
 //!
-//! A GPU is a place with a worker and, where a request needed one, a Python process: whoever holds
+//! A GPU is a place with a worker and, where requests needed them, processes beside it: whoever holds
 //! the lease is the only one that uses the GPU.
 
 use std::sync::Mutex;
@@ -17,7 +17,7 @@ use super::{
     link::Worker,
     lock,
     notice::Notices,
-    python::{CPU, Python},
+    side::{Beside, CPU},
 };
 use crate::{Error, protocol::Role};
 
@@ -40,7 +40,7 @@ pub(super) struct Slots {
 struct Slot {
     launch: Launch,
     worker: Option<Worker>,
-    python: Python,
+    beside: Beside,
 }
 
 /// The right to use one place; comes back when dropped, without its worker if that was taken.
@@ -57,8 +57,8 @@ impl Slots {
         notices: Notices,
     ) -> Self {
         let slot = |(launch, worker): (Launch, _)| {
-            let python = Python::in_place(launch.place.clone());
-            Slot { launch, worker, python }
+            let beside = Beside::in_place(launch.place.clone());
+            Slot { launch, worker, beside }
         };
         let idle: Vec<Slot> = places.into_iter().map(slot).collect();
         Self {
@@ -113,7 +113,7 @@ impl Slots {
 
 impl Slot {
     async fn end(self) {
-        let Self { worker, mut python, .. } = self;
+        let Self { worker, mut beside, .. } = self;
         let worker = async {
             if let Some(worker) = worker
                 && let Err(error) = worker.shut_down().await
@@ -121,7 +121,7 @@ impl Slot {
                 tracing::warn!(%error, "a worker did not end");
             }
         };
-        tokio::join!(worker, python.end());
+        tokio::join!(worker, beside.end());
     }
 }
 
@@ -147,7 +147,7 @@ impl Lease<'_> {
         {
             return Ok(worker);
         }
-        slot.launch.setup.python_pid = slot.python.pid();
+        slot.launch.setup.side_pids = slot.beside.pids();
         let role = slot.launch.setup.role;
         let mut last = Error::ShutDown;
         for wait in &slot.launch.start_waits {
@@ -176,14 +176,14 @@ impl Lease<'_> {
         }
     }
 
-    /// Returns the Python process of the place, and its device as PyTorch calls it.
-    pub(super) fn python(&mut self) -> Option<(&mut Python, String)> {
+    /// Returns the processes of the place, and their device as PyTorch calls it.
+    pub(super) fn beside(&mut self) -> Option<(&mut Beside, String)> {
         let slot = self.slot.as_mut()?;
         let device = match slot.launch.setup.role {
             Role::Cpu => CPU.to_owned(),
             Role::Gpu => format!("cuda:{}", slot.launch.setup.device),
         };
-        Some((&mut slot.python, device))
+        Some((&mut slot.beside, device))
     }
 
     /// Has the next cpu worker of this place speak with a Python process; returns whether the last one
@@ -198,9 +198,9 @@ impl Lease<'_> {
         }
     }
 
-    /// Returns the number of the place's Python process; `None` where none runs.
-    pub(super) fn python_pid(&self) -> Option<u32> {
-        self.slot.as_ref()?.python.pid()
+    /// Returns the numbers of the place's processes beside its worker.
+    pub(super) fn side_pids(&self) -> Vec<u32> {
+        self.slot.as_ref().map(|slot| slot.beside.pids()).unwrap_or_default()
     }
 
     /// Returns the error of a process that does not die; a GPU that it holds is given up.

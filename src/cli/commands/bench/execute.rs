@@ -122,7 +122,7 @@ impl Step<'_> {
             let reason = format!("{name} has nothing for {}", op.op);
             return Ok((all(&Outcome::NotOffered { reason }), next()));
         };
-        if candidate.needs_python() && !self.pool.has_gpu() {
+        if candidate.runs_beside() && !self.pool.has_gpu() {
             let reason = format!("{name} needs a GPU");
             return Ok((all(&Outcome::NotRun { reason }), next()));
         }

@@ -3,7 +3,7 @@
 
 use std::ffi::OsString;
 
-use kgen_baseline::side::{Client, Side};
+use kgen_baseline::side::{Client, Side, Sidecar};
 use kgen_compile::Toolchain;
 use kgen_device::{CudaDevice, Device as _};
 use kgen_record::{Session, Target};
@@ -108,7 +108,7 @@ fn other_clocks(lab: &mut GpuLab<'_>, side: &Side) -> Result<Vec<TimingCheck>, C
     match side {
         Side::None => missing("no Python process was asked for".to_owned()),
         Side::Unavailable { reason } => missing(reason.clone()),
-        Side::Ready(ready) => match Client::connect(&ready.socket) {
+        Side::Ready(ready) => match Client::connect(Sidecar::Python, &ready.socket) {
             Ok(mut client) => Ok(timing::python(lab, &mut client)?),
             Err(error) => missing(error.to_string()),
         },

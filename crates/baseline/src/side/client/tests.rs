@@ -6,6 +6,7 @@ use std::{
 };
 
 use super::*;
+use kgen_record::Adapter;
 
 const LONG: Duration = Duration::from_secs(20);
 const SHORT: Duration = Duration::from_millis(100);
@@ -25,7 +26,7 @@ fn scripted(
             drop(stream.write_all(reply.as_bytes()));
         }
     });
-    let client = Client::connect(&socket).unwrap();
+    let client = Client::connect(Sidecar::Adapter(Adapter::Candle), &socket).unwrap();
     (folder, client)
 }
 
@@ -38,6 +39,7 @@ fn requests_are_numbered_and_answers_are_read() {
     let (_folder, mut client) = scripted(|line| {
         let ok = match line["do"].as_str().unwrap() {
             "time" => {
+                thread::sleep(Duration::from_millis(1));
                 assert_eq!(line["handle"], 7);
                 assert_eq!(line["flush"]["kind"], "none");
                 r#"{"us":[1.5,2.0]}"#
@@ -80,7 +82,7 @@ fn silence_death_and_nonsense_are_told_apart() {
     assert!(matches!(slow.run(1, SHORT).unwrap_err(), Error::Overdue { .. }));
     let (_folder, mut dead) = scripted(|_| None);
     let error = dead.run(1, LONG).unwrap_err();
-    assert!(matches!(error, Error::Gone { action: "run" }), "{error}");
+    assert!(matches!(error, Error::Gone { action: "run", .. }), "{error}");
     for nonsense in [
         "hello\n",
         "{\"id\":9,\"ok\":{\"seconds\":1}}\n",
@@ -102,6 +104,30 @@ fn silence_death_and_nonsense_are_told_apart() {
 #[test]
 fn a_socket_that_is_not_there_is_told() {
     let folder = tempfile::tempdir().unwrap();
-    let error = Client::connect(&folder.path().join("none")).unwrap_err();
-    assert!(matches!(error, Error::Connect(_)) && error.is_fatal());
+    let error = Client::connect(Sidecar::Python, &folder.path().join("none")).unwrap_err();
+    assert!(matches!(error, Error::Connect { .. }) && error.is_fatal());
+}
+
+#[test]
+fn times_that_are_longer_than_the_request_are_refused() {
+    let answers = |ok: &'static str| {
+        move |line: serde_json::Value| Some(format!("{{\"id\":{},\"ok\":{ok}}}\n", line["id"]))
+    };
+    let (_folder, mut client) = scripted(answers(r#"{"us":[1.0,9e9]}"#));
+    let error = client.time(1, sampling(2), LONG).unwrap_err();
+    assert!(matches!(error, Error::Untrue { action: "time", .. }) && error.is_fatal(), "{error}");
+    let text = error.to_string();
+    assert!(
+        text.starts_with("kgen-candle answered `time` with times that cannot be true"),
+        "{text}"
+    );
+    for ok in [
+        r#"{"calls":5,"seconds":9000.0}"#,
+        r#"{"calls":5,"seconds":0.001}"#,
+        r#"{"calls":0,"seconds":0.5}"#,
+    ] {
+        let (_folder, mut client) = scripted(answers(ok));
+        let error = client.repeat(1, 0.5, LONG).unwrap_err();
+        assert!(matches!(error, Error::Untrue { action: "loop", .. }), "{ok}: {error}");
+    }
 }

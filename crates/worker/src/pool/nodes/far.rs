@@ -24,12 +24,12 @@ use crate::{
     Error,
     pool::{
         Notices,
-        config::{PoolConfig, PythonConfig},
+        config::{PoolConfig, SideConfig},
         half::{self, Half},
-        job::{HalfJob, PythonNeeds},
+        job::{HalfJob, Needs},
         lines::Lines,
         link::{LINE_LIMIT, json_line},
-        python::Pythons,
+        side::Starters,
         slots::Slots,
     },
     protocol::Role,
@@ -144,7 +144,7 @@ async fn serve(cache: &Path, bundle: &Path, input: &mut Input, out: &UnboundedSe
         Role::Gpu => config.gpu_launch(device),
     };
     let slots = Slots::new([(launch, None)], config.notices.clone());
-    let pythons = Pythons::new(&config);
+    let starters = Starters::new(&config);
     let ready = tokio::select! {
         ready = half::ready(&slots) => ready,
         _ = input.next_line() => return slots.end().await,
@@ -176,9 +176,10 @@ async fn serve(cache: &Path, bundle: &Path, input: &mut Input, out: &UnboundedSe
             None => Vec::new(),
         };
         let observer = |stage| say(NodeMessage::Stage { stage });
-        let half_job = half_job(&job, &program);
+        let needs = Needs::of(&job.request);
+        let half_job = half_job(&job, &needs, &program);
         let done = tokio::select! {
-            done = half_job.run(&slots, &pythons, &observer) => done,
+            done = half_job.run(&slots, &starters, &observer) => done,
             // One job at a time: this is the end of the input.
             _ = input.next_line() => break,
         };
@@ -194,9 +195,8 @@ async fn serve(cache: &Path, bundle: &Path, input: &mut Input, out: &UnboundedSe
     slots.end().await;
 }
 
-fn half_job<'a>(job: &'a NodeJob<'_>, program: &'a [u8]) -> HalfJob<'a> {
+fn half_job<'a>(job: &'a NodeJob<'_>, needs: &'a Needs, program: &'a [u8]) -> HalfJob<'a> {
     let request = &**job.request;
-    let needs = PythonNeeds::of(request);
     match &job.gpu {
         None => HalfJob::Cpu { request, needs },
         Some(gpu) => {
@@ -207,7 +207,7 @@ fn half_job<'a>(job: &'a NodeJob<'_>, program: &'a [u8]) -> HalfJob<'a> {
 
 /// Returns the settings of a pool with one worker.
 fn config(cache: &Path, bundle: &Path, setup: NodeSetup, notices: Notices) -> PoolConfig {
-    let NodeSetup { toolchain, sandbox, profilers, cpu_memory_bytes, python, .. } = setup;
+    let NodeSetup { toolchain, sandbox, profilers, cpu_memory_bytes, python, adapters, .. } = setup;
     let device = DeviceChoice::Cuda(setup.device);
     let toolchain = inside(bundle, toolchain);
     PoolConfig {
@@ -215,7 +215,7 @@ fn config(cache: &Path, bundle: &Path, setup: NodeSetup, notices: Notices) -> Po
         profilers,
         cpu_memory_bytes,
         cache_dir: Some(cache.join("compiled")),
-        python: PythonConfig::new(python),
+        sides: SideConfig { python, adapters, ..SideConfig::default() },
         notices,
         ..PoolConfig::new(toolchain, device, Target::h100_class(), 1)
     }

@@ -337,6 +337,7 @@ fn setup(config: &PoolConfig, role: Role, device: u32, bundle: &Bundle) -> NodeS
         sandbox: config.sandbox,
         profilers: config.profilers,
         cpu_memory_bytes: config.cpu_memory_bytes,
-        python: config.python.path.clone(),
+        python: config.sides.python.clone(),
+        adapters: config.sides.adapters.clone(),
     }
 }

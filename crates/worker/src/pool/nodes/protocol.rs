@@ -4,11 +4,11 @@
 //! [`NodeMessage::Ready`] or [`NodeMessage::Refused`]. From then on kgen sends one [`NodeJob`] at a time.
 //! A compiled program follows its job, or [`NodeMessage::Finished`], as a line of its own.
 
-use std::{borrow::Cow, path::PathBuf, time::Duration};
+use std::{borrow::Cow, collections::BTreeMap, path::PathBuf, time::Duration};
 
 use kgen_compile::Toolchain;
 use kgen_process::Access;
-use kgen_record::{EvalRequest, Evaluation, Stage};
+use kgen_record::{Adapter, EvalRequest, Evaluation, Stage};
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -42,6 +42,8 @@ pub(super) struct NodeSetup {
     pub(super) cpu_memory_bytes: Option<u64>,
     /// Interpreter there; `None` looks for one.
     pub(super) python: Option<PathBuf>,
+    /// Programs of adapters there; those that are left out are looked for.
+    pub(super) adapters: BTreeMap<Adapter, PathBuf>,
 }
 
 /// Half an evaluation; the program for a GPU is the next line.

@@ -1,4 +1,4 @@
-//! An implementation that runs in the Python process, bound to the buffers of a case.
+//! An implementation that runs in a process beside the worker, bound to the buffers of a case.
 
 use std::{
     cell::{Cell, RefCell},
@@ -7,7 +7,7 @@ use std::{
 };
 
 use kgen_baseline::side::{
-    Callee, Client, Flush, Location, Prepare, Prepared, RefusalKind, Sampling, call,
+    Callee, Client, Flush, Kind, Location, Prepare, Prepared, RefusalKind, Sampling, call,
 };
 use kgen_device::{BufferId, Device, LaunchError};
 use kgen_ops::op::OpDef;
@@ -15,13 +15,18 @@ use kgen_record::{Finding, Implementation, Precision, PythonKind, Target, Tensor
 
 use super::{
     files::Files,
-    process::{Failure, Process},
+    process::{Failure, Process, Processes},
 };
 use crate::external::{BoundCall, CaseBuffers, External};
 
 /// Returns the time that a call has to come into being: PyTorch loads libraries, Triton and Inductor
 /// compile. A first call that hangs is noticed after that.
-const fn prepare_limit(kind: PythonKind) -> Duration {
+const fn prepare_limit(kind: Kind) -> Duration {
+    let kind = match kind {
+        Kind::Python(kind) => kind,
+        // Burn compiles and times candidates at the first call.
+        Kind::Adapter(_) => return Duration::from_secs(120),
+    };
     Duration::from_secs(match kind {
         PythonKind::Aten => 30,
         PythonKind::FlagGems | PythonKind::Triton => 60,
@@ -37,8 +42,8 @@ const fn prepare_limit(kind: PythonKind) -> Duration {
 /// Calls that are thrown away after the process got the GPU.
 const WARM_UP: u32 = 1;
 
-/// An implementation in Python for an op.
-pub(crate) struct Python<'p> {
+/// An implementation for an op that a process beside the worker runs.
+pub(crate) struct Beside<'p> {
     process: &'p Process<'p>,
     op: Arc<OpDef>,
     callee: Callee<'p>,
@@ -46,28 +51,34 @@ pub(crate) struct Python<'p> {
     run_limit: Duration,
 }
 
-impl<'p> Python<'p> {
-    /// Returns an implementation that runs in `process`; `None` where it does not run in Python.
+impl<'p> Beside<'p> {
+    /// Returns an implementation in its process; `None` where none runs it.
     ///
     /// `run_s`: seconds that one call may take.
     pub(crate) fn new(
-        process: &'p Process<'p>,
+        processes: &'p Processes<'p>,
         op: &Arc<OpDef>,
         implementation: &'p Implementation,
         precision: Precision,
         run_s: f64,
     ) -> Option<Self> {
-        let Implementation::Python { kind, source, entry } = implementation else { return None };
-        let (source, entry) = (source.as_deref(), entry.as_deref());
-        let callee = Callee { kind: *kind, source, entry, lists: &[] };
-        let run_limit = Duration::try_from_secs_f64(run_s).unwrap_or(prepare_limit(*kind));
+        let process = processes.of(implementation)?;
+        let (kind, source, entry) = match implementation {
+            Implementation::Python { kind, source, entry } => {
+                (Kind::Python(*kind), source.as_deref(), entry.as_deref())
+            }
+            Implementation::Adapter { library } => (Kind::Adapter(*library), None, None),
+            Implementation::Kernel { .. } | Implementation::Library { .. } => return None,
+        };
+        let callee = Callee { kind, source, entry, lists: &[] };
+        let run_limit = Duration::try_from_secs_f64(run_s).unwrap_or(prepare_limit(kind));
         Some(Self { process, op: Arc::clone(op), callee, precision, run_limit })
     }
 
     /// Returns another function of the same module, which is given lists behind the op's arguments.
-    pub(crate) fn function<'q>(&'q self, entry: &'q str, lists: &'q [Vec<i64>]) -> Python<'q> {
+    pub(crate) fn function<'q>(&'q self, entry: &'q str, lists: &'q [Vec<i64>]) -> Beside<'q> {
         let callee = Callee { entry: Some(entry), lists, ..self.callee };
-        Python { op: Arc::clone(&self.op), callee, ..*self }
+        Beside { op: Arc::clone(&self.op), callee, ..*self }
     }
 
     /// Returns the longest time that judging one case may wait for the process.
@@ -81,7 +92,7 @@ impl<'p> Python<'p> {
         &self,
         device: &mut dyn Device,
         buffers: CaseBuffers<'_>,
-    ) -> Result<Call<'_>, PythonCallError> {
+    ) -> Result<Call<'_>, CallError> {
         device.sync()?;
         let target = device.target().clone();
         if let Some((inputs, outputs)) = on_gpu(device, buffers) {
@@ -116,7 +127,7 @@ impl<'p> Python<'p> {
         buffers: CaseBuffers<'_>,
         inputs: &[Location],
         outputs: Vec<Location>,
-    ) -> Result<Prepare, PythonCallError> {
+    ) -> Result<Prepare, CallError> {
         let specs = buffers.specs.iter().map(|(_, spec)| spec.clone());
         let outputs: Vec<(TensorSpec, Location)> = specs.zip(outputs).collect();
         call(&self.op, buffers.case, self.callee, inputs, &outputs, self.precision).map_err(
@@ -155,7 +166,7 @@ impl<'p> Python<'p> {
     }
 }
 
-impl External for Python<'_> {
+impl External for Beside<'_> {
     fn bind<'s>(
         &'s self,
         device: &mut dyn Device,
@@ -163,26 +174,24 @@ impl External for Python<'_> {
     ) -> Result<Box<dyn BoundCall + 's>, LaunchError> {
         match self.prepare(device, buffers) {
             Ok(call) => Ok(Box::new(call)),
-            Err(PythonCallError::Process(failure)) => {
-                Err(failure.into_launch_error(self.callee.kind))
-            }
-            Err(PythonCallError::Device(error)) => Err(error),
+            Err(CallError::Process(failure)) => Err(failure.into_launch_error(self.callee.kind)),
+            Err(CallError::Device(error)) => Err(error),
         }
     }
 }
 
-enum PythonCallError {
+enum CallError {
     Process(Failure),
     Device(LaunchError),
 }
 
-impl From<Failure> for PythonCallError {
+impl From<Failure> for CallError {
     fn from(failure: Failure) -> Self {
         Self::Process(failure)
     }
 }
 
-impl From<LaunchError> for PythonCallError {
+impl From<LaunchError> for CallError {
     fn from(error: LaunchError) -> Self {
         Self::Device(error)
     }
@@ -213,7 +222,7 @@ struct Shared {
 struct Call<'p> {
     process: &'p Process<'p>,
     target: Target,
-    kind: PythonKind,
+    kind: Kind,
     handle: u64,
     inputs: Vec<BufferId>,
     outputs: Vec<BufferId>,
