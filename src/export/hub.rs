@@ -7,7 +7,7 @@
 use std::fmt::Write as _;
 
 use kgen_ops::op::OpDef;
-use kgen_record::{Case, CaseClass};
+use kgen_record::{Case, CaseClass, hex};
 use serde_json::json;
 use sha2::{Digest as _, Sha256};
 
@@ -87,8 +87,7 @@ pub fn to_hub(
     add_body(&mut module, export, aten, &file, namespace);
 
     // Whatever differs between two kernels is in the module, the run and the attempt included.
-    let digest = Sha256::digest(&module);
-    let unique: String = digest.iter().take(5).map(|byte| format!("{byte:02x}")).collect();
+    let unique = hex(&Sha256::digest(&module)[..5]);
     let id = format!("_{package}_cuda_{unique}");
     let capability = evidence.capability();
     let fill = |template: &str| {

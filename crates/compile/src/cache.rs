@@ -12,6 +12,7 @@ use std::{
     time::{Duration, SystemTime},
 };
 
+use kgen_record::hex;
 use sha2::{Digest, Sha256};
 
 use super::{compiler::Compiled, nvrtc::Header};
@@ -67,7 +68,7 @@ impl Cache {
             add(&list.len().to_string());
             list.iter().for_each(|text| add(text));
         }
-        hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+        hex(&hash.finalize())
     }
 
     pub(super) fn get(&self, key: &str) -> Option<Compiled> {

@@ -5,7 +5,7 @@
 
 use std::{fmt, sync::Arc};
 
-use kgen_record::Spend;
+use kgen_record::{Spend, hex};
 use kgen_settings::LlmCache;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
@@ -113,7 +113,7 @@ impl CachedRequest {
     #[must_use]
     pub fn key(&self) -> String {
         let text = json!([self.kind, self.url, self.sample, self.seed, self.body]).to_string();
-        Sha256::digest(text).iter().map(|byte| format!("{byte:02x}")).collect()
+        hex(&Sha256::digest(text))
     }
 }
 

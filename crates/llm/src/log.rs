@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, path::PathBuf};
 
-use kgen_record::{AttemptId, Spend};
+use kgen_record::{AttemptId, Spend, hex};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
@@ -207,5 +207,5 @@ pub fn prompt_hash(call: &Call) -> String {
     // A byte that UTF-8 text cannot hold keeps the two prompts apart.
     hasher.update([0xff]);
     hasher.update(call.prompt.as_bytes());
-    hasher.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+    hex(&hasher.finalize())
 }

@@ -10,6 +10,7 @@ pub mod evaluation;
 pub mod feedback;
 pub mod finding;
 pub mod gemm;
+mod hex;
 pub mod ids;
 pub mod implementation;
 pub mod plan;
@@ -50,6 +51,7 @@ pub use finding::{
     Severity, SourceSpan,
 };
 pub use gemm::{BufferOffset, Gemm, Matrix};
+pub use hex::hex;
 pub use ids::{AttemptId, OpKey, RunId};
 pub use implementation::{
     Implementation, LibraryUse, PythonFacts, PythonKind, PythonSettings, UnknownPythonKindError,

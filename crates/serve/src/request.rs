@@ -1,6 +1,6 @@
 //! Requests, and the specification of a job that they resolve to.
 
-use kgen_record::{DType, Precision};
+use kgen_record::{DType, Precision, hex};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -151,8 +151,7 @@ impl Spec {
     pub(crate) fn id(&self, server: &str) -> String {
         let text = serde_json::to_string(&(server, self)).expect("kgen's own data turns into JSON");
         let hash = Sha256::digest(text);
-        let hex: Vec<String> = hash[..16].iter().map(|byte| format!("{byte:02x}")).collect();
-        format!("j_{}", hex.concat())
+        format!("j_{}", hex(&hash[..16]))
     }
 }
 

@@ -4,7 +4,7 @@ use std::{fmt, path::Path};
 
 use base64::{Engine as _, prelude::BASE64_STANDARD};
 use kgen_record::{
-    DType, Precision, PythonSettings, TensorSpec,
+    DType, Precision, PythonSettings, TensorSpec, hex,
     number::{self, Number},
 };
 use serde::{Deserialize, Serialize};
@@ -202,10 +202,6 @@ impl CubinArg {
     pub fn value(bytes: &[u8]) -> Self {
         Self { ipc: None, byte_offset: None, bytes: Some(BASE64_STANDARD.encode(bytes)) }
     }
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// The answer to `prepare`.

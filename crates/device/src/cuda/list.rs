@@ -4,7 +4,7 @@ use cudarc::driver::{
     result::device,
     sys::{CUdevice, CUdevice_attribute},
 };
-use kgen_record::Target;
+use kgen_record::{Target, hex};
 use kgen_settings::{DeviceChoice, GpuSet};
 
 use super::driver::{init, is_present, machine, version};
@@ -115,7 +115,7 @@ fn peak_bandwidth(clock: u32, bus: u32) -> Option<f64> {
 
 /// Writes a UUID as `nvidia-smi` does.
 fn uuid_text(bytes: [u8; 16]) -> String {
-    let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+    let hex = hex(&bytes);
     format!("GPU-{}-{}-{}-{}-{}", &hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..])
 }
 

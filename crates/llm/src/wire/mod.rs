@@ -11,6 +11,7 @@ mod thoughts;
 
 use std::fmt;
 
+use kgen_record::hex;
 use kgen_settings::LlmSettings;
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
@@ -248,6 +249,5 @@ fn cache_key(call: &Call) -> String {
     hasher.update(call.system.as_bytes());
     hasher.update([0xff]);
     hasher.update(call.key.attempt.op.0.as_bytes());
-    let hash: String = hasher.finalize().iter().take(8).map(|byte| format!("{byte:02x}")).collect();
-    format!("kgen-{hash}")
+    format!("kgen-{}", hex(&hasher.finalize()[..8]))
 }

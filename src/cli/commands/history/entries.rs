@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use kgen_history::{Kind, NewEntry, NewResult, PASSED, Series};
-use kgen_record::CaseTiming;
+use kgen_record::{CaseTiming, hex};
 use kgen_store::{Run, find_run};
 use sha2::{Digest as _, Sha256};
 
@@ -52,7 +52,7 @@ pub(crate) fn unnumbered(implementation: &str) -> String {
 }
 
 fn hash(source: &str) -> String {
-    Sha256::digest(source).iter().map(|byte| format!("{byte:02x}")).collect()
+    hex(&Sha256::digest(source))
 }
 
 fn of_run(run: &Run) -> Result<NewEntry, CommandError> {

@@ -9,6 +9,7 @@ use std::{
 
 use kgen_compile::Toolchain;
 use kgen_process::Scratch;
+use kgen_record::hex;
 use sha2::{Digest as _, Sha256};
 use tokio::sync::OnceCell;
 
@@ -145,7 +146,7 @@ impl Bundle {
             let line = format!("{}\0{}\0{}\n", name.display(), facts.len(), changed.as_nanos());
             hash.update(line);
         }
-        Ok(hash.finalize()[..12].iter().map(|byte| format!("{byte:02x}")).collect())
+        Ok(hex(&hash.finalize()[..12]))
     }
 }
 
