@@ -1,34 +1,43 @@
 """Runs a Python program under torch.profiler: torch_trace.py TRACE (FILE | -m MODULE | -c CODE) ARG..
 
-Writes a trace for Chrome into TRACE, however the program ends, and the version of PyTorch beside it, and ends as the program
-does.
+Writes a trace for Chrome into TRACE, however the program ends, and beside it the version of PyTorch and, when the program has
+ended, a file whose time says so, since writing the trace may take longer than the program; ends as the program does.
 """
 
 import inspect
 import os
 import runpy
+import signal
 import sys
 
 
 def main() -> None:
     trace, *program = sys.argv[1:]
+    # Shells let programs in the background ignore SIGINT, by which kgen ends this one.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         import torch
         from torch import profiler
     except ImportError as error:
         sys.exit(f"kgen: this Python has no PyTorch ({error})")
-    with open(os.path.join(os.path.dirname(trace), "torch_version"), "w") as file:
-        file.write(torch.__version__)
+    keep(trace, "torch_version", torch.__version__)
     options = {"activities": profiler.supported_activities()}
     if "acc_events" in inspect.signature(profiler.profile).parameters:
         options["acc_events"] = True
     with profiler.profile(**options) as profile:
         code = run(program)
+        keep(trace, "torch_ended", "")
     # Kineto takes the form from the name, and a half-written trace must not have the final one.
     part = f"{trace}.part.json.gz"
     profile.export_chrome_trace(part)
     os.replace(part, trace)
     sys.exit(code)
+
+
+def keep(trace: str, name: str, text: str) -> None:
+    """Writes a file beside the trace."""
+    with open(os.path.join(os.path.dirname(trace), name), "w") as file:
+        file.write(text)
 
 
 def run(program: list[str]) -> object:

@@ -18,7 +18,7 @@ n=1
 case $1 in
 --version) echo "perf version 9.9" ;;
 script) printf 'app 7 1.5: 100 cpu-clock:\n\t10 hot+0x1 (/bin/app)\n\t20 main+0x2 (/bin/app)\n\n' ;;
-stat) to_command "$@"; shift $n; printf '<not supported>;;cycles;0;100.00;;\n5;msec;task-clock;1;100.00;0.5;CPUs utilized\n' >"$out"; exec "$@" ;;
+stat) to_command "$@"; shift $n; printf '2000000000;ns;duration_time;1;100.00;;\n<not supported>;;cycles;0;100.00;;\n5;msec;task-clock;1;100.00;0.5;CPUs utilized\n' >"$out"; exec "$@" ;;
 record) to_command "$@"; shift $n; printf PERFILE2 >"$out"; exec "$@" ;;
 esac
 "#;
@@ -27,12 +27,35 @@ esac
 const REFUSED: &str = "#!/bin/sh\n[ $1 = --version ] && exit\n\
     echo 'Access to performance monitoring is limited: perf_event_paranoid setting is 4' >&2\nexit 255\n";
 
+/// An ncu that profiles two kernels and starts a while before the command.
+const NCU: &str = r#"#!/bin/sh
+case $1 in
+--version) echo "Version 9.9.9.9" ;;
+--import) cat "$(dirname "$0")/raw.csv" ;;
+*) sleep 0.4; while [ "$1" != -o ]; do shift; done; echo report >"$2"; shift 2; exec "$@" ;;
+esac
+"#;
+
+/// A Python whose tracer takes longer for its trace than the program runs.
+const PYTHON: &str = r#"#!/bin/sh
+sleep 0.2; : >"$(dirname "$2")/torch_ended"; sleep 0.4
+echo '[{"ph":"X","cat":"cpu_op","name":"aten::mm","pid":1,"tid":1,"ts":1,"dur":2}]' >"$2"
+"#;
+
 /// Returns kgen in a folder whose `bin` is the first of `PATH` and has such a perf.
 fn with_perf(folder: &Path, perf: &str, args: &[&str]) -> Command {
+    with_tool(folder, "perf", perf, args)
+}
+
+fn script(path: &Path, text: &str) {
+    fs::write(path, text).unwrap();
+    fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
+}
+
+fn with_tool(folder: &Path, name: &str, text: &str, args: &[&str]) -> Command {
     let bin = folder.join("bin");
     fs::create_dir_all(&bin).unwrap();
-    fs::write(bin.join("perf"), perf).unwrap();
-    fs::set_permissions(bin.join("perf"), fs::Permissions::from_mode(0o755)).unwrap();
+    script(&bin.join(name), text);
     let mut command = flow::kgen(folder, args);
     command.env("PATH", format!("{}:/usr/local/bin:/usr/bin:/bin", bin.display()));
     command
@@ -55,6 +78,7 @@ fn a_command_that_fails_has_a_profile_and_its_exit_code() {
         "{out}"
     );
     assert!(out.contains("IPC not measured") && out.contains("CPUs utilized 0.5: below"), "{out}");
+    assert!(out.contains("duration 2.00 s") && out.contains("): 2.00 s ("), "{out}");
     assert!(err.contains("own") && !out.contains("own\n"), "{err}");
     assert_eq!(fs::read_to_string(at.join("p/summary.txt")).unwrap(), out);
     assert!(fs::read_to_string(at.join("p/flame.svg")).unwrap().contains("main"));
@@ -63,6 +87,8 @@ fn a_command_that_fails_has_a_profile_and_its_exit_code() {
     let document = documents::document(&assert.get_output().stdout);
     let data = &document["data"];
     assert_eq!(document["schema"], "kgen/profile-command/1");
+    assert_eq!(data["seconds"], 2.0);
+    assert!(data["too_short"].as_str().unwrap().contains("1 of the 100 samples"), "{data}");
     assert_eq!(
         (&data["command_exit_code"], &data["tool_version"]),
         (&7.into(), &"perf version 9.9".into())
@@ -100,10 +126,7 @@ fn a_command_is_ended_after_its_time() {
     let data = documents::data(&assert.get_output().stdout);
     assert_eq!(data["command_exit_code"], serde_json::Value::Null);
     assert!(data["summary"][0].as_str().unwrap().contains("ended before its end"));
-    let made = fs::read_dir(folder.path()).unwrap().filter_map(Result::ok);
-    let made =
-        made.filter(|entry| entry.file_name().to_string_lossy().starts_with("profile_perf_"));
-    assert_eq!(made.count(), 1);
+    assert_eq!(profiles(folder.path()), 1);
 }
 
 #[test]
@@ -123,6 +146,32 @@ fn tools_that_are_missing_or_refused_say_the_way_out() {
         (&document["schema"], &document["error"]["kind"]),
         (&"kgen/profile-command/1".into(), &"device".into())
     );
+}
+
+#[test]
+fn a_command_has_its_own_time() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    let line = ["profile", "--tool", "ncu", "--out", "p", "--format", "json"];
+    let mut kgen = with_tool(at, "ncu", NCU, &[&line[..], &["--", "sleep", "0.2"]].concat());
+    let raw = include_str!("../../crates/profile/fixtures/ncu-tiny-raw.csv");
+    fs::write(at.join("bin/raw.csv"), raw).unwrap();
+    let line = ["profile", "--tool", "torch", "--out", "t", "--format", "json", "--"];
+    let line = [&line[..], &["python3", "train.py"]].concat();
+    let mut traced = with_tool(at, "python3", PYTHON, &line);
+    for kgen in [&mut kgen, &mut traced] {
+        let data = documents::data(&kgen.assert().code(0).get_output().stdout);
+        let seconds = |name: &str| data[name].as_f64().unwrap();
+        // A loaded machine takes longer, but the tool's own 0.4 s are never in it.
+        assert!(0.15 < seconds("seconds"), "{}", data["seconds"]);
+        assert!(seconds("seconds") + 0.3 < seconds("seconds_with_profiler"), "{data}");
+    }
+}
+
+/// Counts the folders of profiles.
+fn profiles(at: &Path) -> usize {
+    let made = fs::read_dir(at).unwrap().filter_map(Result::ok);
+    made.filter(|entry| entry.file_name().to_string_lossy().starts_with("profile_")).count()
 }
 
 #[test]

@@ -52,7 +52,9 @@ pub fn report(path: &Path) -> Result<Report, ReadError> {
     read(RUNTIME, calls)?;
     let mut report = Report::new(Tool::Nsys);
     if timeline.is_empty() {
-        report.notes.push("the trace has no activity of a GPU".to_owned());
+        report.notes.push(
+            "the trace has no activity of a GPU: perf profiles programs of the CPU".to_owned(),
+        );
     }
     timeline.write_into(&mut report);
     Ok(report)

@@ -411,12 +411,12 @@ fn crowded(tool: report::Tool) -> Report {
             share: share(i),
             samples: Some(9),
             calls: Some(8),
-            cpu_us: Some(7.0),
-            gpu_us: Some(6.0),
+            cpu_us: Some(7000.0),
+            gpu_us: Some(6000.0),
         })
         .collect();
     for event in perf::EVENTS {
-        crowded.counters.insert((*event).to_owned(), Some(1e5));
+        crowded.counters.insert((*event).to_owned(), Some(1e9));
     }
     crowded.notes = vec!["n".repeat(1000); 20];
     crowded
@@ -437,6 +437,8 @@ fn a_summary_of_a_command_has_at_most_35_lines() {
 #[test]
 fn the_thresholds_are_a_table() {
     let rows = report::THRESHOLDS.iter();
-    let rows = rows.map(|row| format!("{} {}: {}", row.metric, row.condition(), row.meaning));
+    let rows = rows.map(|row| {
+        format!("{} {} [{}]: {}", row.metric, row.condition(), row.needs(), row.meaning)
+    });
     insta::assert_snapshot!(rows.collect::<Vec<_>>().join("\n"));
 }

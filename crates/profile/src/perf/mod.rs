@@ -10,6 +10,7 @@ use crate::report::{Report, Tool, hot_functions};
 
 /// Events to count; a machine without one of them reports it as not supported.
 pub const EVENTS: &[&str] = &[
+    "duration_time",
     "task-clock",
     "context-switches",
     "cpu-migrations",

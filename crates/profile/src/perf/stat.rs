@@ -6,7 +6,7 @@ use crate::number::number;
 
 /// Reads counters by event; those that the machine lacks or that never ran are `None`.
 ///
-/// `task-clock` is in milliseconds; `cpus-utilized`, which perf derives from it, is a counter here. The counts
+/// `task-clock` is in milliseconds, `duration_time`, the command's own, in nanoseconds; `cpus-utilized`, which perf derives from it, is a counter here. The counts
 /// of the kinds of core of a hybrid processor are added up.
 #[must_use]
 pub fn counters(text: &str) -> BTreeMap<String, Option<f64>> {

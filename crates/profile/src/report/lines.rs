@@ -1,6 +1,6 @@
 //! A report in a few lines: facts by size, then the figures beyond their thresholds.
 
-use super::{Copies, Function, Gap, Kernel, Report, Tool, findings};
+use super::{Copies, Function, Gap, Kernel, Report, Tool, findings, too_short};
 use crate::summary::MAX_LINES;
 
 /// Lines of findings at most; the rest is room for facts.
@@ -12,8 +12,10 @@ const NAME: usize = 80;
 /// Returns the lines, [`MAX_LINES`] at most: the subject, facts, findings, remarks.
 #[must_use]
 pub fn summary(report: &Report) -> Vec<String> {
-    let findings: Vec<String> =
-        findings(report).iter().take(MAX_FINDINGS).map(|finding| format!("-> {finding}")).collect();
+    let findings = findings(report);
+    let findings = findings.iter().take(MAX_FINDINGS).map(ToString::to_string);
+    let findings = findings.chain(too_short(report)).map(|line| format!("-> {line}"));
+    let findings: Vec<String> = findings.collect();
     let notes: Vec<String> = report.notes.iter().take(6).map(|note| cut(note, 200)).collect();
     let mut facts = Vec::new();
     facts.extend(busy(report));
@@ -108,7 +110,7 @@ fn function(function: &Function) -> String {
     format!("{:>5.1} %  {}{module}{parts}", 100.0 * function.share, cut(&function.name, NAME))
 }
 
-/// Shows the counters in two lines: those of the hardware, and those of the system.
+/// Shows the counters in three lines: times, those of the hardware, and those of the system.
 fn counters(report: &Report) -> Vec<String> {
     if report.tool != Tool::Perf {
         let mut lines: Vec<String> = Vec::new();
@@ -120,15 +122,26 @@ fn counters(report: &Report) -> Vec<String> {
         return Vec::new();
     }
     let unmeasured = || "not measured".to_owned();
-    let number = |value: Option<f64>| value.map_or_else(unmeasured, count);
     let share = |a, b| {
         let share = report.ratio(a, b).map(|share| format!("{:.1} %", 100.0 * share));
         share.unwrap_or_else(unmeasured)
     };
+    let events = |name: &str| {
+        let count = report.counter(name).map(|count| format!("{count:.0}"));
+        let rate = report.per_second(name).map(|rate| format!(" ({})", rate_text(rate)));
+        count.map_or_else(unmeasured, |count| count + &rate.unwrap_or_default())
+    };
     let ipc = report.ratio("instructions", "cycles").map(|ipc| format!("{ipc:.2}"));
+    let duration = report.duration_s().map(|seconds| time(1e6 * seconds));
     let clock = report.counter("task-clock").map(|ms| time(1e3 * ms));
-    let cpus = report.counter("cpus-utilized").map(|cpus| format!("{cpus:.2}"));
+    let cpus = report.counter("cpus-utilized").map(decimal);
     vec![
+        format!(
+            "duration {}, CPU time {}, CPUs utilized {}",
+            duration.unwrap_or_else(unmeasured),
+            clock.unwrap_or_else(unmeasured),
+            cpus.unwrap_or_else(unmeasured),
+        ),
         format!(
             "IPC {}, cache misses {}, branch misses {}",
             ipc.unwrap_or_else(unmeasured),
@@ -136,22 +149,25 @@ fn counters(report: &Report) -> Vec<String> {
             share("branch-misses", "branches"),
         ),
         format!(
-            "CPU time {}, CPUs utilized {}, context switches {}, CPU migrations {}, page faults {}",
-            clock.unwrap_or_else(unmeasured),
-            cpus.unwrap_or_else(unmeasured),
-            number(report.counter("context-switches")),
-            number(report.counter("cpu-migrations")),
-            number(report.counter("page-faults")),
+            "context switches {}, CPU migrations {}, page faults {}",
+            events("context-switches"),
+            events("cpu-migrations"),
+            events("page-faults"),
         ),
     ]
 }
 
-fn count(value: f64) -> String {
-    format!("{value:.0}")
+/// Shows a number of about 1 with two decimals, a small one with three.
+pub(super) fn decimal(value: f64) -> String {
+    if value.abs() < 0.1 { format!("{value:.3}") } else { format!("{value:.2}") }
 }
 
+/// Shows a rate per second.
+fn rate_text(rate: f64) -> String {
+    if rate < 10.0 { format!("{rate:.1}/s") } else { format!("{rate:.0}/s") }
+}
 /// Shows a time in the unit that suits it.
-fn time(us: f64) -> String {
+pub(super) fn time(us: f64) -> String {
     match us {
         us if us < 1e3 => format!("{us:.1} us"),
         us if us < 1e6 => format!("{:.2} ms", us / 1e3),

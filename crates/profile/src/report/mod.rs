@@ -1,5 +1,6 @@
 //! A profile of a command, whichever tool made it.
 
+mod basis;
 mod lines;
 mod threshold;
 mod timeline;
@@ -10,7 +11,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 pub use lines::summary;
-pub use threshold::{Finding, THRESHOLDS, Threshold, findings};
+pub use threshold::{Finding, THRESHOLDS, Threshold, findings, too_short};
 pub(crate) use timeline::{Activity, Call, Timeline};
 
 /// Kernels, functions and gaps of each kind that a report keeps.
@@ -109,6 +110,21 @@ impl Report {
     pub fn ratio(&self, a: &str, b: &str) -> Option<f64> {
         let (a, b) = (self.counter(a)?, self.counter(b)?);
         (0.0 < b).then(|| a / b)
+    }
+
+    /// Returns the command's duration in seconds, as perf counted it; without that count the quotient of the CPU
+    /// time and the CPUs that it used.
+    #[must_use]
+    pub fn duration_s(&self) -> Option<f64> {
+        let counted = self.counter("duration_time").map(|ns| ns / 1e9);
+        counted.or_else(|| self.ratio("task-clock", "cpus-utilized").map(|ms| ms / 1e3))
+    }
+
+    /// Returns a counter per second of the command's duration.
+    #[must_use]
+    pub fn per_second(&self, counter: &str) -> Option<f64> {
+        let duration = self.duration_s().filter(|seconds| 0.0 < *seconds)?;
+        Some(self.counter(counter)? / duration)
     }
 }
 

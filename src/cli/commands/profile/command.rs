@@ -107,9 +107,10 @@ pub(super) fn run(
 }
 
 fn thresholds(context: &Context) -> String {
-    let mut table = TextTable::new(&["figure", "threshold", "meaning"]);
+    let mut table = TextTable::new(&["figure", "threshold", "needs", "meaning"]);
     for row in THRESHOLDS {
-        table.row([row.metric.to_owned(), row.condition(), row.meaning.to_owned()].into());
+        let (metric, meaning) = (row.metric.to_owned(), row.meaning.to_owned());
+        table.row([metric, row.condition(), row.needs(), meaning].into());
     }
     table.fit(context.ui.screen())
 }
@@ -184,7 +185,7 @@ fn profile(
     let raw = recording.file();
     clear(&out, &raw);
     if tool == Tool::Torch {
-        let tracer = out.join("torch_trace.py");
+        let tracer = out.join(tools::TORCH_TRACER);
         fs::write(&tracer, tools::TORCH_TRACE).map_err(|error| unwritable(&tracer, &error))?;
     }
     let grace = Duration::from_secs(tools::grace_s(tool) + 15);
@@ -204,16 +205,21 @@ fn profile(
         Tool::Torch => fs::read_to_string(out.join(tools::TORCH_VERSION)).ok(),
         _ => recorder::version(&program),
     };
-    report.subject = Some(subject(&command, tool, version.as_deref(), code, &recorded));
+    let seconds = report.counter("duration_time").map(|ns| ns / 1e9).or_else(|| duration(&out));
+    report.subject = Some(subject(&command, tool, version.as_deref(), (code, seconds), &recorded));
     let picture = flame::svg(&report.stacks, &command.join(" "));
     let profile = ProfiledCommand {
         tool_version: version,
         command,
         command_exit_code: code,
-        seconds: Some(recorded.seconds),
+        seconds,
+        seconds_with_profiler: Some(recorded.seconds),
         ..ProfiledCommand::of(report, &raw)
     };
     write(context, &out, &profile, picture)?;
+    for name in [tools::BEGUN, tools::TORCH_ENDED] {
+        drop(fs::remove_file(out.join(name)));
+    }
     context.ui.note(&format!("raw report, summary and pictures are in {}", out.display()));
     Ok(profile)
 }
@@ -279,6 +285,14 @@ fn exit_code(out: &Path, recorded: &Recorded) -> Option<i32> {
     text.trim().parse().ok().filter(|_| !recorded.is_cut)
 }
 
+/// Returns the seconds between the beginning and the end of the command, as the files of both say; `None` where one
+/// is missing.
+fn duration(out: &Path) -> Option<f64> {
+    let at = |name: &str| fs::metadata(out.join(name)).ok()?.modified().ok();
+    let end = at(tools::TORCH_ENDED).or_else(|| at(tools::EXIT_CODE))?;
+    Some(end.duration_since(at(tools::BEGUN)?).ok()?.as_secs_f64())
+}
+
 /// Says why there is no report, and the way out.
 fn failure(tool: Tool, reason: &str, recorded: &Recorded) -> CommandError {
     let name = tool.name();
@@ -303,7 +317,7 @@ fn subject(
     command: &[String],
     tool: Tool,
     version: Option<&str>,
-    code: Option<i32>,
+    (code, seconds): (Option<i32>, Option<f64>),
     recorded: &Recorded,
 ) -> String {
     let mut line = command.join(" ").split_whitespace().collect::<Vec<_>>().join(" ");
@@ -315,12 +329,14 @@ fn subject(
         None if recorded.is_cut => "ended before its end".to_owned(),
         None => "exit code not measured".to_owned(),
     };
+    let name = tool.name();
     let tool = match version {
-        Some(version) if version.contains(tool.name()) => version.to_owned(),
-        Some(version) => format!("{} {version}", tool.name()),
-        None => tool.name().to_owned(),
+        Some(version) if version.contains(name) => version.to_owned(),
+        Some(version) => format!("{name} {version}"),
+        None => name.to_owned(),
     };
-    format!("profile of `{line}` ({tool}): {:.2} s, {end}", recorded.seconds)
+    let own = seconds.map_or("time not measured".to_owned(), |own| format!("{own:.2} s"));
+    format!("profile of `{line}` ({tool}): {own} ({:.2} s with {name}), {end}", recorded.seconds)
 }
 
 fn unwritable(path: &Path, error: &std::io::Error) -> CommandError {

@@ -17,14 +17,19 @@ pub(crate) struct ProfiledCommand {
     pub(super) command: Vec<String>,
     /// Exit code of the command; `None` where it was ended or a report was read.
     pub(super) command_exit_code: Option<i32>,
-    /// Time of the command with its profiler; `None` where a report was read.
+    /// Time of the command from its start to its end, below the profiler; `None` where it was not measured or a report
+    /// was read.
     pub(super) seconds: Option<f64>,
+    /// Time of the profiler, from its start to its end; `None` where a report was read.
+    pub(super) seconds_with_profiler: Option<f64>,
     /// The raw report.
     pub(super) report: String,
     /// The lines of the summary.
     pub(super) summary: Vec<String>,
     /// Figures beyond their thresholds.
     pub(super) findings: Vec<Finding>,
+    /// Why figures make no finding however far beyond; `None` where the run was long enough for all.
+    pub(super) too_short: Option<String>,
     /// Time from the first to the last activity of a GPU, in microseconds.
     pub(super) span_us: Option<f64>,
     /// Share of the span in which a GPU ran anything, the mean of all GPUs.
@@ -52,9 +57,11 @@ impl ProfiledCommand {
             command: Vec::new(),
             command_exit_code: None,
             seconds: None,
+            seconds_with_profiler: None,
             report: file.display().to_string(),
             summary: report::summary(&report),
             findings: report::findings(&report),
+            too_short: report::too_short(&report),
             span_us: report.span_us,
             busy_share: report.busy_share,
             overlap_share: report.overlap_share,

@@ -8,17 +8,28 @@ use std::{
 use kgen_compile::find_tool;
 use kgen_profile::{perf, report::Tool, xctrace};
 
-/// Runs a command and keeps its exit code in a file, whatever the tool does with it.
-const WRAPPER: &str = r#"file=$1; shift; "$@"; code=$?; echo $code >"$file"; exit $code"#;
+/// Runs a command and keeps its exit code in a file, whatever the tool does with it, behind a file that says when
+/// it began.
+const WRAPPER: &str =
+    r#"file=$1; shift; : >"$file.begun"; "$@"; code=$?; echo $code >"$file"; exit $code"#;
 
 /// File of the exit code in the folder of a profile.
 pub(super) const EXIT_CODE: &str = "exit_code";
+
+/// File whose time is that of the command's beginning, as the time of [`EXIT_CODE`] is that of its end.
+pub(super) const BEGUN: &str = "exit_code.begun";
+
+/// File of [`TORCH_TRACE`] in the folder of a profile.
+pub(super) const TORCH_TRACER: &str = "torch_trace.py";
 
 /// The program that runs a Python program under `torch.profiler`.
 pub(super) const TORCH_TRACE: &str = include_str!("../../../../../python/profile/torch_trace.py");
 
 /// File of the version of PyTorch in the folder of a profile.
 pub(super) const TORCH_VERSION: &str = "torch_version";
+
+/// File whose time is that of the end of a program below [`TORCH_TRACE`], which then writes its trace.
+pub(super) const TORCH_ENDED: &str = "torch_ended";
 
 /// Samples per second; not a round number, or samples fall on what a timer does.
 const SAMPLES_PER_SECOND: &str = "499";
@@ -178,7 +189,7 @@ impl Recording<'_> {
             Tool::Torch => Vec::new(),
         };
         let command = match self.tool {
-            Tool::Torch => torch(self.command, &self.out.join("torch_trace.py"), &self.file())?,
+            Tool::Torch => torch(self.command, &self.out.join(TORCH_TRACER), &self.file())?,
             _ => self.command.to_vec(),
         };
         Ok([tool, self.wrapper(), command].concat())
