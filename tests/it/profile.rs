@@ -168,6 +168,35 @@ fn a_command_has_its_own_time() {
     }
 }
 
+#[test]
+fn programs_that_are_not_there_are_refused_before_a_tool_starts() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    fs::create_dir_all(at.join("bin")).unwrap();
+    script(&at.join("train_it"), "#!/bin/sh\n");
+    script(&at.join("bin/a_program_of_mine"), "#!/bin/sh\n");
+    fs::write(at.join("train.py"), "print(1)\n").unwrap();
+    let perf = "#!/bin/sh\necho started >>started\nexit 1\n";
+    for (command, says) in [
+        (&["no_such_program_here"][..], "there is no program `no_such_program_here`"),
+        (&["a_progam_of_mine"], "did you mean `a_program_of_mine`?"),
+        (&["./tran_it"], "did you mean `./train_it`?"),
+        (&["train_it"], "did you mean `./train_it`?"),
+        (&["./bin"], "./bin is a folder"),
+        (&["./train.py"], "kgen profile -- python3 ./train.py"),
+        (&["train.py"], "kgen profile -- python3 train.py"),
+        (&["python3 train.py"], "kgen profile -- python3 train.py"),
+        (&["A=1", "python3"], "env A=1"),
+        (&[""], "no program ``"),
+    ] {
+        let line = [&["profile", "--tool", "perf", "--"][..], command].concat();
+        let assert = with_perf(at, perf, &line).assert().code(2);
+        assert!(said(&assert).1.contains(says), "{command:?}: {}", said(&assert).1);
+    }
+    assert!(!at.join("started").exists());
+    assert_eq!(profiles(at), 0);
+}
+
 /// Counts the folders of profiles.
 fn profiles(at: &Path) -> usize {
     let made = fs::read_dir(at).unwrap().filter_map(Result::ok);

@@ -31,7 +31,7 @@ pub use loader::load_library;
 pub use locate::{LocateOptions, Toolchain, locate, locate_cublaslt, locate_cudnn};
 pub use prelude::{PRELUDE, bundled_headers};
 pub use provision::{Progress, ProvisionOptions, installed_cutlass, provision, provision_cutlass};
-pub use tools::{Disassembler, find_tool};
+pub use tools::{Disassembler, find_tool, is_program};
 pub use watch::{COMPILE_MEMORY_BYTES, MEMORY_EXIT, end_with_memory};
 
 /// Name of the kernel file in messages and in line information; its lines are those of the kernel

@@ -37,7 +37,9 @@ fn find_in(name: &str, folders: impl IntoIterator<Item = PathBuf>) -> Option<Pat
     folders.into_iter().map(|folder| folder.join(name)).find(|path| is_program(path))
 }
 
-fn is_program(path: &Path) -> bool {
+/// Returns whether a path is a file that may be executed.
+#[must_use]
+pub fn is_program(path: &Path) -> bool {
     use std::os::unix::fs::PermissionsExt as _;
     path.metadata().is_ok_and(|file| file.is_file() && file.permissions().mode() & 0o111 != 0)
 }

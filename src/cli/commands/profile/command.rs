@@ -1,6 +1,7 @@
 //! `kgen profile -- COMMAND`: profiles any command, or summarises a report that is there.
 
 mod data;
+mod program;
 mod recorder;
 mod tools;
 
@@ -163,6 +164,7 @@ fn profile(
     args: &CommandArgs,
     out: Option<&Path>,
 ) -> Result<ProfiledCommand, CommandError> {
+    program::check(&args.command)?;
     let tool = args.tool.map_or_else(tools::of_machine, Tool::from);
     let program = match tool {
         Tool::Torch => PathBuf::from(&args.command[0]),
