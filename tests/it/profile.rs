@@ -204,6 +204,27 @@ fn profiles(at: &Path) -> usize {
 }
 
 #[test]
+fn a_profile_that_fails_leaves_no_folder() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    for out in [&[][..], &["--out", "a/b/c"]] {
+        let line = [&["profile", "--tool", "perf"], out, &["--", "true"]].concat();
+        with_perf(at, REFUSED, &line).assert().code(5);
+        let line = [&["profile", "--tool", "torch"], out, &["--", "true"]].concat();
+        flow::kgen(at, &line).assert().code(2);
+    }
+    assert!(profiles(at) == 0 && !at.join("a").exists());
+    // Of a folder that was there, only a profile's own files go.
+    fs::create_dir(at.join("mine")).unwrap();
+    fs::write(at.join("mine/notes"), "").unwrap();
+    with_perf(at, REFUSED, &["profile", "--tool", "perf", "--out", "mine", "--", "true"])
+        .assert()
+        .code(5);
+    let left = fs::read_dir(at.join("mine")).unwrap().count();
+    assert!(left == 1 && at.join("mine/notes").is_file());
+}
+
+#[test]
 fn wrong_command_lines_are_usage() {
     let folder = tempfile::tempdir().unwrap();
     for (args, says) in [

@@ -1,6 +1,7 @@
 //! `kgen profile -- COMMAND`: profiles any command, or summarises a report that is there.
 
 mod data;
+mod folder;
 mod program;
 mod recorder;
 mod tools;
@@ -23,6 +24,7 @@ use kgen_settings::keys;
 
 pub(crate) use self::data::ProfiledCommand;
 use self::{
+    folder::Folder,
     recorder::{Limit, Recorded, record},
     tools::Recording,
 };
@@ -173,7 +175,7 @@ fn profile(
                 .hint(tools::how_to_get(tool))
         })?,
     };
-    let out = folder(tool, out)?;
+    let out = Folder::path(tool, out)?;
     let timeout = args.max_time.and_then(|_| find_tool("timeout"));
     let seconds = args.max_time.map(|limit| limit.as_secs_f64());
     let recording = Recording {
@@ -185,7 +187,7 @@ fn profile(
     };
     let words = recording.words().map_err(CommandError::usage)?;
     let raw = recording.file();
-    clear(&out, &raw);
+    let folder = Folder::make(&out, raw.clone())?;
     if tool == Tool::Torch {
         let tracer = out.join(tools::TORCH_TRACER);
         fs::write(&tracer, tools::TORCH_TRACE).map_err(|error| unwritable(&tracer, &error))?;
@@ -222,26 +224,9 @@ fn profile(
     for name in [tools::BEGUN, tools::TORCH_ENDED] {
         drop(fs::remove_file(out.join(name)));
     }
+    drop(folder);
     context.ui.note(&format!("raw report, summary and pictures are in {}", out.display()));
     Ok(profile)
-}
-
-/// Makes the folder of the profile; returns it as an absolute path, since the command may change its own.
-fn folder(tool: Tool, out: Option<&Path>) -> Result<PathBuf, CommandError> {
-    let now = jiff::Zoned::now().strftime("%Y-%m-%d_%H%M%S").to_string();
-    let out = out.map_or_else(|| format!("profile_{}_{now}", tool.name()).into(), PathBuf::from);
-    let made = fs::create_dir_all(&out).and_then(|()| out.canonicalize());
-    made.map_err(|error| unwritable(&out, &error))
-}
-
-/// Drops the files of a profile that was made in the same folder before: one that fails is not to look like it.
-fn clear(out: &Path, raw: &Path) {
-    for name in
-        [tools::EXIT_CODE, "stat.csv", "perf.txt", "report.sqlite", "report.xml", "flame.svg"]
-    {
-        drop(fs::remove_file(out.join(name)));
-    }
-    drop(if raw.is_dir() { fs::remove_dir_all(raw) } else { fs::remove_file(raw) });
 }
 
 /// Exports a raw report into the folder and reads it; the error is one line.
