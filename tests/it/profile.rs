@@ -228,7 +228,9 @@ fn a_profile_that_fails_leaves_no_folder() {
 fn wrong_command_lines_are_usage() {
     let folder = tempfile::tempdir().unwrap();
     for (args, says) in [
-        (&["profile"][..], "FILE.cu"),
+        (&["profile"][..], "kgen profile FILE.cu --op OP"),
+        (&["profile"], "kgen profile -- COMMAND"),
+        (&["profile", "--op", "relu"], "kgen profile -- COMMAND"),
         (&["profile", "relu.cu"], "--op"),
         (&["profile", "--tool", "perf"], "COMMAND"),
         (&["profile", "--op", "relu", "--", "true"], "--op"),

@@ -4,12 +4,15 @@ pub(crate) mod command;
 
 use std::path::{Path, PathBuf};
 
-use clap::{Arg, ArgMatches, Args, Command, FromArgMatches, error::ErrorKind, parser::ValueSource};
+use clap::{
+    Arg, ArgMatches, Args, Command, FromArgMatches, Id, builder::Resettable, error::ErrorKind,
+    parser::ValueSource,
+};
 use kgen_eval::describe_args;
 use kgen_record::{Case, CaseClass, KernelProfile, ProfileRequest};
 use kgen_settings::DeviceChoice;
 
-use self::command::{CommandArgs, FORMS, INSTEAD};
+use self::command::{CommandArgs, FORMS};
 use super::eval::{self, EvalArgs};
 use crate::cli::{CommandError, Context, exit_codes::Exit, machine};
 
@@ -47,14 +50,10 @@ struct KernelArgs {
 impl Args for ProfileArgs {
     fn augment_args(command: Command) -> Command {
         let command = OtherArgs::augment_args(KernelArgs::augment_args(command));
-        // Flags of an evaluation are required only where there is one.
+        // Flags of an evaluation are required only where there is one: `required` looks.
         command
-            .mut_arg("file", |arg| {
-                arg.index(1).required(false).required_unless_present_any(INSTEAD)
-            })
-            .mut_arg("op", |arg| {
-                arg.required_unless_present_any(["op_file"].iter().chain(&INSTEAD))
-            })
+            .mut_arg("file", |arg| arg.index(1).required(false))
+            .mut_arg("op", |arg| arg.required_unless_present(Resettable::<Id>::Reset))
     }
 
     fn augment_args_for_update(command: Command) -> Command {
@@ -66,6 +65,7 @@ impl FromArgMatches for ProfileArgs {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
         let other = OtherArgs::from_arg_matches(matches)?;
         if !is_of_command(matches) {
+            required(matches)?;
             let kernel = Some(KernelArgs::from_arg_matches(matches)?);
             return Ok(Self { kernel, other });
         }
@@ -90,6 +90,23 @@ impl FromArgMatches for ProfileArgs {
         *self = Self::from_arg_matches(matches)?;
         Ok(())
     }
+}
+
+/// Refuses a command line that names neither a kernel with its op nor a command.
+fn required(matches: &ArgMatches) -> Result<(), clap::Error> {
+    let missing = |message: String| {
+        let forms = "  kgen profile FILE.cu --op OP    a kernel file\n  \
+                     kgen profile -- COMMAND ..      any command\n";
+        let kind = ErrorKind::MissingRequiredArgument;
+        Err(clap::Error::raw(kind, format!("{message}\n\n{forms}")))
+    };
+    let Some(file) = matches.get_raw("file").and_then(|mut words| words.next()) else {
+        return missing("FILE.cu with its op, or a COMMAND behind `--`, is missing".to_owned());
+    };
+    if matches.contains_id("op") || matches.contains_id("op_file") {
+        return Ok(());
+    }
+    missing(format!("--op OP (or --op-file FILE.toml) of {} is missing", file.display()))
 }
 
 fn name(arg: &Arg) -> String {

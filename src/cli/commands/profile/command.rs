@@ -56,9 +56,6 @@ pub(crate) struct CommandArgs {
 /// Flags and arguments of which one makes a command line that of a profiled command.
 pub(crate) const FORMS: [&str; 3] = ["command", "read", "thresholds"];
 
-/// Flags and arguments that stand in place of a kernel file.
-pub(super) const INSTEAD: [&str; 5] = ["command", "read", "thresholds", "tool", "max_time"];
-
 /// Names of the tools on the command line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 enum ToolName {
