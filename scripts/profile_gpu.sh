@@ -1,54 +1,68 @@
 #!/usr/bin/env bash
-# `kgen profile -- COMMAND` on a GPU, with the profilers that the machine has.
+# `kgen profile -- COMMAND` on a GPU, with the profilers that the machine has, in less than 3 minutes.
 #   scripts/profile_gpu.sh KGEN OUT [PYTHON]
-# KGEN: the binary. OUT: the folder for raw reports and summaries. PYTHON: one with PyTorch [default: python3]; no Rust.
-# Each `exit` of exits.txt must be 0, or 5 with a way out in NAME.err where a tool is missing or not permitted. Then the same
-# reports are read again with --read, whose summaries must differ in their first line alone.
+# KGEN: the binary. OUT: the folder for profile.tar.gz, with all raw reports and summaries. PYTHON: one with PyTorch [default: python3];
+# no Rust. Each `exit` of exits.txt must be 0, or 5 with a way out in NAME.err where a tool is missing or not permitted. Then the
+# same reports are read again with --read, whose summaries must differ in their first line alone.
 set -uo pipefail
 kgen=$(realpath "$1") out=$(realpath -m "$2") python=${3:-python3}
+root=$(realpath "$(dirname "$0")/..") end=$((SECONDS + 165))
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
 mkdir -p "$out"
-cat >"$out/program.py" <<'PY'
+cat >"$work/program.py" <<'PY'
 import torch
 
-x = torch.randn(4096, 4096, device="cuda")
-w = torch.randn(4096, 4096, device="cuda", requires_grad=True)
+x = torch.randn(1024, 1024, device="cuda")
+w = torch.randn(1024, 1024, device="cuda", requires_grad=True)
+pinned = torch.empty(32 << 20, dtype=torch.uint8, pin_memory=True)
+pageable = torch.empty(32 << 20, dtype=torch.uint8)
 side = torch.cuda.Stream()
-pinned = torch.empty(64 << 20, dtype=torch.uint8, pin_memory=True)
-pageable = torch.empty(64 << 20, dtype=torch.uint8)
-for step in range(8):
+for step in range(20):
     loss = torch.softmax(x @ w, -1).square().sum()
     loss.backward()
     with torch.cuda.stream(side):
         pinned.cuda(non_blocking=True)
     pageable.cuda()
-    for _ in range(50):
+    for _ in range(10):
         w.grad.mul_(0.5)
     w.grad.zero_()
-    print("step", step, loss.item(), flush=True)
+print("loss", loss.item(), flush=True)
 PY
-profile() { # NAME FLAGS..
-  local name=$1
-  shift
-  "$kgen" profile --out "$out/$name" "$@" >"$out/$name.txt" 2>"$out/$name.err"
-  echo "$name exit $?, $(wc -l <"$out/$name.txt") lines" >>"$out/exits.txt"
+kgen_within() { # SECONDS NAME ARGUMENTS..: nothing takes longer than that, or than what is left
+  local seconds=$1 name=$2 left=$((end - SECONDS)) began=$SECONDS
+  shift 2
+  seconds=$((seconds < left ? seconds : left))
+  if ((seconds < 5)); then
+    echo "$name left out, no time" >>"$work/exits.txt"
+    return
+  fi
+  timeout -k 5 "$seconds" "$kgen" profile "$@" >"$work/$name.txt" 2>"$work/$name.err"
+  echo "$name exit $?, $(wc -l <"$work/$name.txt") lines, $((SECONDS - began)) s" >>"$work/exits.txt"
 }
-profile default -- "$python" "$out/program.py"
-profile nsys --tool nsys -- "$python" "$out/program.py"
-profile ncu --tool ncu --max-time 120s -- "$python" "$out/program.py"
-profile torch --tool torch -- "$python" "$out/program.py"
-profile perf --tool perf -- "$python" "$out/program.py"
-profile torch_ended --tool torch --max-time 20s -- "$python" -c 'import torch
+profile() { # SECONDS NAME FLAGS..
+  local seconds=$1 name=$2
+  shift 2
+  kgen_within "$seconds" "$name" --out "$work/$name" "$@"
+}
+profile 40 torch --tool torch -- "$python" "$work/program.py"
+profile 40 perf --tool perf --max-time 20s -- "$kgen" eval "$root/generated_kernels/demo/softmax/softmax.cu" --op softmax --device emu
+# Each launch is replayed once per pass, and `basic` with the stall reasons has up to 17.
+profile 60 ncu --tool ncu --launches 12 --max-time 45s -- "$python" "$work/program.py"
+profile 40 nsys --tool nsys -- "$python" "$work/program.py"
+profile 30 ended --tool torch --max-time 12s --format json -- "$python" -c 'import torch
 while True: torch.ones(1 << 20, device="cuda").sum().item()'
-profile nsys_ended --tool nsys --max-time 20s -- "$python" -c 'import torch
-while True: torch.ones(1 << 20, device="cuda").sum().item()'
-"$kgen" profile --tool torch --out "$out/json" --format json -- "$python" "$out/program.py" >"$out/json.txt" 2>"$out/json.err"
-echo "json exit $?" >>"$out/exits.txt"
-for raw in nsys/report.sqlite nsys/report.nsys-rep ncu/report.ncu-rep ncu/raw.csv torch/trace.json.gz perf/perf.data; do
-  [ -e "$out/$raw" ] || continue
-  name=read_$(basename "$raw" | tr . _)
-  "$kgen" profile --read "$out/$raw" >"$out/$name.txt" 2>"$out/$name.err"
-  echo "$name exit $?" >>"$out/exits.txt"
+for raw in torch/trace.json.gz perf/perf.data perf/perf.txt perf/stat.csv ncu/report.ncu-rep ncu/raw.csv \
+  nsys/report.sqlite nsys/report.nsys-rep; do
+  [ -s "$work/$raw" ] || continue
+  kgen_within 20 "read_$(tr ./ __ <<<"$raw")" --read "$work/$raw"
 done
 # Large raw reports stay on the machine.
-find "$out" -type f -size +20M -delete
-cat "$out/exits.txt"
+find "$work" -type f -size +20M -delete
+tar -C "$work" -czf "$out/profile.tar.gz" .
+cat "$work/exits.txt"
+for name in torch perf ncu nsys; do
+  printf '\n== %s\n' "$name"
+  cat "$work/$name.txt"
+  [ -s "$work/$name.txt" ] || tail -3 "$work/$name.err"
+done

@@ -27,12 +27,12 @@ esac
 const REFUSED: &str = "#!/bin/sh\n[ $1 = --version ] && exit\n\
     echo 'Access to performance monitoring is limited: perf_event_paranoid setting is 4' >&2\nexit 255\n";
 
-/// An ncu that profiles two kernels and starts a while before the command.
+/// An ncu that profiles two kernels, starts a while before the command, and keeps its own words.
 const NCU: &str = r#"#!/bin/sh
 case $1 in
 --version) echo "Version 9.9.9.9" ;;
 --import) cat "$(dirname "$0")/raw.csv" ;;
-*) sleep 0.4; while [ "$1" != -o ]; do shift; done; echo report >"$2"; shift 2; exec "$@" ;;
+*) echo "$@" >>words; sleep 0.4; while [ "$1" != -o ]; do shift; done; echo report >"$2"; shift 2; exec "$@" ;;
 esac
 "#;
 
@@ -149,10 +149,10 @@ fn tools_that_are_missing_or_refused_say_the_way_out() {
 }
 
 #[test]
-fn a_command_has_its_own_time() {
+fn a_command_has_its_own_time_and_ncu_a_bound_of_launches() {
     let folder = tempfile::tempdir().unwrap();
     let at = folder.path();
-    let line = ["profile", "--tool", "ncu", "--out", "p", "--format", "json"];
+    let line = ["profile", "--tool", "ncu", "--launches", "2", "--out", "p", "--format", "json"];
     let mut kgen = with_tool(at, "ncu", NCU, &[&line[..], &["--", "sleep", "0.2"]].concat());
     let raw = include_str!("../../crates/profile/fixtures/ncu-tiny-raw.csv");
     fs::write(at.join("bin/raw.csv"), raw).unwrap();
@@ -166,6 +166,7 @@ fn a_command_has_its_own_time() {
         assert!(0.15 < seconds("seconds"), "{}", data["seconds"]);
         assert!(seconds("seconds") + 0.3 < seconds("seconds_with_profiler"), "{data}");
     }
+    assert!(fs::read_to_string(at.join("words")).unwrap().contains(" --launch-count=2 "));
 }
 
 #[test]
@@ -232,6 +233,9 @@ fn wrong_command_lines_are_usage() {
         (&["profile"], "kgen profile -- COMMAND"),
         (&["profile", "--op", "relu"], "kgen profile -- COMMAND"),
         (&["profile", "relu.cu"], "--op"),
+        (&["profile", "--launches", "3"], "COMMAND"),
+        (&["profile", "--launches", "0", "--tool", "ncu", "--", "true"], "--launches"),
+        (&["profile", "--launches", "3", "--tool", "perf", "--", "true"], "--tool ncu"),
         (&["profile", "--tool", "perf"], "COMMAND"),
         (&["profile", "--op", "relu", "--", "true"], "--op"),
         (&["profile", "--read", "x", "--", "true"], "--read"),

@@ -10,6 +10,7 @@ use std::{
     ffi::OsString,
     fs::{self, File},
     io::Read as _,
+    num::NonZeroU32,
     path::{Path, PathBuf},
     time::Duration,
 };
@@ -39,6 +40,9 @@ pub(crate) struct CommandArgs {
     /// Profiler of COMMAND; without it nsys where it is found and there is a GPU, else perf, on macOS xctrace
     #[arg(long, value_enum, value_name = "TOOL", requires = "command", help_heading = "Command")]
     tool: Option<ToolName>,
+    /// With ncu: profile the first N launches of kernels alone
+    #[arg(long, value_name = "N", requires = "command", help_heading = "Command")]
+    launches: Option<NonZeroU32>,
     /// End COMMAND after that time, for example 60s, and report what was recorded
     #[arg(long, value_name = "TIME", value_parser = time, requires = "command", help_heading = "Command")]
     max_time: Option<Duration>,
@@ -165,6 +169,9 @@ fn profile(
 ) -> Result<ProfiledCommand, CommandError> {
     program::check(&args.command)?;
     let tool = args.tool.map_or_else(tools::of_machine, Tool::from);
+    if args.launches.is_some() && tool != Tool::Ncu {
+        return Err(CommandError::usage("--launches is a flag of --tool ncu"));
+    }
     let program = match tool {
         Tool::Torch => PathBuf::from(&args.command[0]),
         _ => tools::find(tool).ok_or_else(|| {
@@ -181,6 +188,7 @@ fn profile(
         out: &out,
         command: &args.command,
         timeout: timeout.as_deref().zip(seconds),
+        launches: args.launches,
     };
     let words = recording.words().map_err(CommandError::usage)?;
     let raw = recording.file();

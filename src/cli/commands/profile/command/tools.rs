@@ -2,6 +2,7 @@
 
 use std::{
     ffi::OsString,
+    num::NonZeroU32,
     path::{Path, PathBuf},
 };
 
@@ -131,6 +132,8 @@ pub(super) struct Recording<'a> {
     /// Seconds after which the command is ended, and the `timeout` of coreutils that does it: the tool is then none
     /// the wiser, and its report whole.
     pub(super) timeout: Option<(&'a Path, f64)>,
+    /// Launches of kernels after which ncu profiles no more.
+    pub(super) launches: Option<NonZeroU32>,
 }
 
 impl Recording<'_> {
@@ -176,8 +179,10 @@ impl Recording<'_> {
             }
             Tool::Ncu => {
                 let flags = ["-f", "--target-processes", "all", "--clock-control", "none"];
+                let count = self.launches.map(|n| format!("--launch-count={n}").into());
                 let set = own(&["--set", "basic", "--section", "WarpStateStats", "-o"]);
-                [vec![self.program.into()], own(&flags), set, vec![file()]].concat()
+                let count = Vec::from_iter(count);
+                [vec![self.program.into()], own(&flags), count, set, vec![file()]].concat()
             }
             Tool::Xctrace => {
                 let record = ["xctrace", "record", "--template", "Metal System Trace", "--output"];
@@ -300,7 +305,8 @@ mod tests {
     fn line(tool: Tool, command: &str, timeout: Option<(&Path, f64)>) -> Result<String, String> {
         let command = words(command);
         let (program, out) = (Path::new("/bin/tool"), Path::new("/out"));
-        let recording = Recording { tool, program, out, command: &command, timeout };
+        let launches = NonZeroU32::new(3);
+        let recording = Recording { tool, program, out, command: &command, timeout, launches };
         let words = recording.words()?;
         Ok(words.join(OsString::from(" ").as_os_str()).into_string().unwrap().replace(WRAPPER, "W"))
     }
@@ -319,6 +325,8 @@ mod tests {
             nsys.ends_with("/out/exit_code /bin/timeout --foreground -s INT -k 10 1.500s a"),
             "{nsys}"
         );
+        let ncu = line(Tool::Ncu, "a", None).unwrap();
+        assert!(ncu.contains(" --launch-count=3 ") && !nsys.contains("launch-count"), "{ncu}");
         let xctrace = line(Tool::Xctrace, "a -b", None).unwrap();
         assert!(xctrace.ends_with("--launch -- a -b"), "{xctrace}");
     }
