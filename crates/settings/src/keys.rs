@@ -347,7 +347,22 @@ fn feedback(value: &toml::Value) -> Option<toml::Value> {
     Some(toml::Value::Array(kinds.map(|kind| kind.name().into()).collect()))
 }
 
-/// Reads how a model is to think: a word, or a number of tokens.
+/// Returns the first of some names that is no element type.
+pub(crate) fn unknown_dtype<'a>(mut names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    names.find(|name| name.parse::<DType>().is_err())
+}
+
+/// Returns the advice for a name that is no element type; `float32` and `torch.bfloat16` are near ones.
+pub(crate) fn near_dtype(name: &str) -> String {
+    let names = DType::ALL.map(DType::name);
+    let short = name.strip_prefix("torch.").unwrap_or(name).to_ascii_lowercase();
+    let short = short.replace("float", "f").replace("int", "i");
+    match kgen_ops::nearest(&short, names) {
+        Some(near) => format!("did you mean `{near}`?"),
+        None => format!("the element types are {}", names.join(", ")),
+    }
+}
+
 /// Returns whether a text has the form of an architecture that NVRTC may know: `sm_75`, `sm_90a`, `sm_120f`.
 fn is_arch(text: &str) -> bool {
     let Some(rest) = text.strip_prefix("sm_") else { return false };
@@ -356,6 +371,7 @@ fn is_arch(text: &str) -> bool {
         && number.parse().is_ok_and(|n: u32| (50..200).contains(&n))
 }
 
+/// Reads how a model is to think: a word, or a number of tokens.
 fn thinking(value: &toml::Value) -> Option<String> {
     let text = match value {
         toml::Value::Integer(tokens) => tokens.to_string(),

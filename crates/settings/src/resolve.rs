@@ -39,6 +39,8 @@ pub enum Error {
         origin: String,
         expected: String,
         got: String,
+        /// The way out.
+        advice: Option<String>,
     },
     /// The merged settings do not fit the structs: a number out of range or a bad provider table.
     #[error("the settings do not fit together")]
@@ -57,7 +59,7 @@ impl Error {
             Self::Read { .. } | Self::Parse { .. } => {
                 Some("--config FILE reads another file instead".to_owned())
             }
-            Self::BadValue { .. } => None,
+            Self::BadValue { advice, .. } => advice.clone(),
         }
     }
 }
@@ -140,7 +142,14 @@ pub fn resolve_with(
     for key in KEYS {
         if let Some(text) = variable(key.env) {
             let origin = format!("variable {}", key.env);
-            let bad = || bad_value(key.path, key.kind, origin, format!("`{text}`"));
+            let got = || match key.kind {
+                Kind::DTypes => keys::unknown_dtype(text.split(',').map(str::trim)),
+                _ => None,
+            };
+            let bad = || {
+                let got = format!("`{}`", got().unwrap_or(&text));
+                bad_value(key.path, key.kind, origin, got)
+            };
             put(&mut merged, key.path, key.kind.parse(&text).ok_or_else(bad)?);
         }
     }
@@ -189,12 +198,18 @@ fn put_flags(table: &mut Table, flags: &Overrides) -> Result<(), Error> {
 }
 
 fn bad_value(path: &str, kind: Kind, origin: String, got: String) -> Error {
-    Error::BadValue { key: path.to_owned(), origin, expected: kind.expected(), got }
+    let advice = (kind == Kind::DTypes).then(|| keys::near_dtype(got.trim_matches('`')));
+    Error::BadValue { key: path.to_owned(), origin, expected: kind.expected(), got, advice }
 }
 
 /// Returns a value for an error: a text is called one where something else is expected, as `"3"` is no
-/// number.
+/// number. Of a list of types it is the one that is unknown.
 fn shown(kind: Kind, value: &Value) -> String {
+    if let (Kind::DTypes, Value::Array(items)) = (kind, value)
+        && let Some(unknown) = keys::unknown_dtype(items.iter().filter_map(Value::as_str))
+    {
+        return format!("`{unknown}`");
+    }
     let is_other = match kind {
         Kind::Int(_)
         | Kind::Positive

@@ -237,6 +237,22 @@ fn bad_values_name_the_setting_and_what_it_takes() {
 }
 
 #[test]
+fn an_unknown_type_of_a_list_is_named_and_a_near_one_suggested() {
+    for (list, wrong, advice) in [
+        ("['f32', 'f99', 'bf16']", "not `f99`", "the element types are f64, f32"),
+        ("['bf61']", "not `bf61`", "did you mean `bf16`?"),
+        ("['f16', 'torch.float32']", "not `torch.float32`", "did you mean `f32`?"),
+    ] {
+        let error = with_file(&format!("[suite]\ndtypes = {list}")).unwrap_err();
+        assert!(error.to_string().ends_with(wrong), "{error}");
+        assert!(error.hint().unwrap().starts_with(advice), "{:?}", error.hint());
+    }
+    let variable = |name: &str| (name == "KGEN_SUITE_DTYPES").then(|| "f32, u9".to_owned());
+    let error = resolve_with(None, &variable, &Overrides::default()).unwrap_err();
+    assert!(error.to_string().ends_with("not `u9`"), "{error}");
+}
+
+#[test]
 fn bad_variables_and_flags_say_where_they_came_from() {
     let variable = |name: &str| (name == "KGEN_DEVICE_JOBS").then(|| "two".to_owned());
     let error = resolve_with(None, &variable, &Overrides::default()).unwrap_err();
