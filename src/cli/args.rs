@@ -136,9 +136,9 @@ impl NvrtcArgs {
     }
 }
 
-/// How correct kernels are timed.
+/// How thoroughly, and in which state of the GPU, something is timed.
 #[derive(Debug, Args, Default)]
-pub(crate) struct TimingArgs {
+pub(crate) struct ClockArgs {
     /// Do not time correct kernels
     #[arg(long, help_heading = "Timing")]
     pub(crate) no_timing: bool,
@@ -150,15 +150,33 @@ pub(crate) struct TimingArgs {
         help_heading = "Timing"
     )]
     pub(crate) timing: Option<String>,
-    /// Baselines to time against, the one that decides speedup first, for example aten,builtin
-    #[arg(long, value_name = "BASELINES", value_delimiter = ',', help_heading = "Timing")]
-    pub(crate) baseline: Option<Vec<String>>,
     /// State of the L2 cache when a sample begins
     #[arg(long, value_name = "cold|hot", help_heading = "Timing")]
     pub(crate) l2: Option<String>,
     /// Time cases that launch overhead dominates inside CUDA graphs
     #[arg(long, help_heading = "Timing")]
     pub(crate) graph: bool,
+}
+
+impl ClockArgs {
+    /// Adds the given flags.
+    pub(crate) fn add_to(&self, flags: &mut Overrides) {
+        flags.set("timing.enabled", self.no_timing.then_some(false));
+        flags.set("timing.profile", self.timing.clone());
+        flags.set("timing.l2", self.l2.clone());
+        flags.set("timing.graph", self.graph.then_some(true));
+    }
+}
+
+/// How correct kernels are timed, and against which others.
+#[derive(Debug, Args, Default)]
+pub(crate) struct TimingArgs {
+    /// How they are timed.
+    #[command(flatten)]
+    pub(crate) clock: ClockArgs,
+    /// Baselines to time against, the one that decides speedup first, for example aten,builtin
+    #[arg(long, value_name = "BASELINES", value_delimiter = ',', help_heading = "Timing")]
+    pub(crate) baseline: Option<Vec<String>>,
     /// Time once more as another harness does, for numbers comparable with its own
     #[arg(long, value_name = "do_bench", value_parser = ["do_bench"], help_heading = "Timing")]
     pub(crate) compat: Option<String>,
@@ -167,11 +185,8 @@ pub(crate) struct TimingArgs {
 impl TimingArgs {
     /// Adds the given flags.
     pub(crate) fn add_to(&self, flags: &mut Overrides) {
-        flags.set("timing.enabled", self.no_timing.then_some(false));
-        flags.set("timing.profile", self.timing.clone());
+        self.clock.add_to(flags);
         flags.set("timing.baselines", self.baseline.clone());
-        flags.set("timing.l2", self.l2.clone());
-        flags.set("timing.graph", self.graph.then_some(true));
         flags.set("timing.do_bench", self.compat.as_ref().map(|_| true));
     }
 }
@@ -214,9 +229,9 @@ impl LaunchArgs {
     }
 }
 
-/// Where and how kernels are judged.
+/// Where kernels are judged.
 #[derive(Debug, Args, Default)]
-pub(crate) struct DeviceArgs {
+pub(crate) struct MachineArgs {
     /// Device: auto, emu, cuda:N, several as cuda:0,cuda:1, or cuda for all GPUs
     #[arg(long, value_name = "DEVICE", help_heading = "Device")]
     pub(crate) device: Option<String>,
@@ -238,9 +253,6 @@ pub(crate) struct DeviceArgs {
     /// Workers on other machines.
     #[command(flatten)]
     pub(crate) launch: LaunchArgs,
-    /// How correct kernels are timed.
-    #[command(flatten)]
-    pub(crate) timing: TimingArgs,
     /// Which NVRTC.
     #[command(flatten)]
     pub(crate) nvrtc: NvrtcArgs,
@@ -249,7 +261,7 @@ pub(crate) struct DeviceArgs {
     pub(crate) python: PythonArgs,
 }
 
-impl DeviceArgs {
+impl MachineArgs {
     /// Adds the given flags.
     pub(crate) fn add_to(&self, flags: &mut Overrides) {
         flags.set("device.device", self.device.clone());
@@ -259,9 +271,27 @@ impl DeviceArgs {
         flags.set("limits.data_sets", self.seeds);
         flags.set("device.sandbox", self.no_sandbox.then_some(false));
         self.launch.add_to(flags);
-        self.timing.add_to(flags);
         self.nvrtc.add_to(flags);
         self.python.add_to(flags);
+    }
+}
+
+/// Where and how kernels are judged and timed.
+#[derive(Debug, Args, Default)]
+pub(crate) struct DeviceArgs {
+    /// Where they are judged.
+    #[command(flatten)]
+    pub(crate) machine: MachineArgs,
+    /// How correct kernels are timed.
+    #[command(flatten)]
+    pub(crate) timing: TimingArgs,
+}
+
+impl DeviceArgs {
+    /// Adds the given flags.
+    pub(crate) fn add_to(&self, flags: &mut Overrides) {
+        self.machine.add_to(flags);
+        self.timing.add_to(flags);
     }
 }
 

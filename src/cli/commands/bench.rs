@@ -20,7 +20,7 @@ use kgen_settings::{Overrides, Settings};
 
 use crate::cli::{
     CommandError, Context,
-    args::{DeviceArgs, OutputArgs, SuiteArgs},
+    args::{ClockArgs, MachineArgs, OutputArgs, SuiteArgs},
     commands::history,
     exit_codes::Exit,
     machine,
@@ -96,7 +96,9 @@ struct GridArgs {
     #[arg(long, value_name = "N", help_heading = "Selection")]
     seed: Option<i64>,
     #[command(flatten)]
-    device: DeviceArgs,
+    machine: MachineArgs,
+    #[command(flatten)]
+    clock: ClockArgs,
     /// Run each cell for so many seconds once more, for its energy
     #[arg(long, value_name = "SECONDS", help_heading = "Timing")]
     energy: Option<f64>,
@@ -285,17 +287,13 @@ async fn until_signal(
 
 /// Resolves the settings that the flags ask for.
 fn settings(context: &Context, args: &GridArgs) -> Result<Settings, CommandError> {
-    let timing = &args.device.timing;
-    if timing.baseline.is_some() || timing.compat.is_some() {
-        return Err(CommandError::usage("a bench has no --baseline and no --compat")
-            .hint("--impl names all implementations; the others are compared with the first"));
-    }
     if args.energy.is_some_and(|seconds| !(0.1..=600.0).contains(&seconds)) {
         return Err(CommandError::usage("--energy takes 0.1 to 600 seconds"));
     }
     let mut flags = Overrides::default();
     args.suite.add_to(&mut flags);
-    args.device.add_to(&mut flags);
+    args.machine.add_to(&mut flags);
+    args.clock.add_to(&mut flags);
     args.folder.add_to(&mut flags);
     flags.set("run.seed", args.seed);
     flags.set("suite.ops", args.ops.clone());
@@ -304,7 +302,7 @@ fn settings(context: &Context, args: &GridArgs) -> Result<Settings, CommandError
 
 /// A bench that goes on has its grid already.
 fn refuse_grid_flags(args: &GridArgs) -> Result<(), CommandError> {
-    let suite = &args.suite;
+    let (suite, clock) = (&args.suite, &args.clock);
     let given = [
         (args.ops.is_some(), "--ops"),
         (args.batch.is_some(), "--batch"),
@@ -321,6 +319,10 @@ fn refuse_grid_flags(args: &GridArgs) -> Result<(), CommandError> {
         (suite.op_file.is_some(), "--op-file"),
         (suite.precision.is_some(), "--precision"),
         (args.seed.is_some(), "--seed"),
+        (clock.no_timing, "--no-timing"),
+        (clock.timing.is_some(), "--timing"),
+        (clock.l2.is_some(), "--l2"),
+        (clock.graph, "--graph"),
         (args.energy.is_some(), "--energy"),
         (args.bench_id.is_some(), "--bench-id"),
         (args.dry_run, "--dry-run"),
