@@ -2,6 +2,8 @@
 
 use std::{
     ffi::OsStr,
+    fs::OpenOptions,
+    io,
     path::{Path, PathBuf},
     time::Duration,
 };
@@ -52,6 +54,21 @@ impl FileArgs {
             return Ok(page);
         }
         Err(CommandError::usage("--open opens a page, and another --format is asked for"))
+    }
+
+    /// Makes sure, before much work is done for it, that the file can be written.
+    pub(crate) fn check(&self) -> Result<(), CommandError> {
+        let Some(file) = &self.output else { return Ok(()) };
+        let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty());
+        let problem = if let Some(folder) = folder.filter(|folder| !folder.is_dir()) {
+            Some(io::Error::other(format!("there is no folder {}", folder.display())))
+        } else if file.is_file() || file.is_dir() {
+            // A pipe is left alone: its reader would take this for the end.
+            OpenOptions::new().append(true).open(file).err()
+        } else {
+            None
+        };
+        problem.map_or(Ok(()), |error| Err(cannot_write(file, &error)))
     }
 
     /// Prints a result, or writes it into the file; a page that is to be opened goes into a file in any
@@ -131,11 +148,13 @@ pub(super) fn print(ui: &Ui, mut ended: Result<Exit, CommandError>) -> Exit {
 }
 
 fn write(ui: &Ui, file: &Path, text: &str) -> Result<(), CommandError> {
-    std::fs::write(file, text).map_err(|error| {
-        CommandError::config(format!("cannot write {}: {error}", file.display()))
-    })?;
+    std::fs::write(file, text).map_err(|error| cannot_write(file, &error))?;
     ui.note(&format!("written to {}", file.display()));
     Ok(())
+}
+
+fn cannot_write(file: &Path, error: &io::Error) -> CommandError {
+    CommandError::config(format!("cannot write {}: {error}", file.display()))
 }
 
 /// Opens a file in a browser; where that does not work, the file is there all the same.

@@ -129,6 +129,39 @@ fn grids_that_are_too_large_or_wrong_are_refused_before_anything_starts() {
 }
 
 #[test]
+fn results_that_could_not_be_kept_are_refused_before_the_bench() {
+    let folder = folder();
+    let at = folder.path();
+    let one = ["--batch", "2", "--seq", "3", "--dim", "5", "--impl", "builtin", "--device", "emu"];
+    let kept =
+        [&["bench", "--ops", "relu", "--bench-id", "one", "--history", "--tag", "a"], &one[..]];
+    flow::kgen(at, &kept.concat()).assert().code(0);
+    fs::write(at.join("text.sqlite"), "no database at all, but long enough to be one").unwrap();
+    fs::write(at.join("file"), "").unwrap();
+    for (flags, code, says) in [
+        (&["--history", "--tag", "a"][..], 3, "entry 1 (one) has the tag `a`"),
+        (&["--history=new/h.sqlite", "--tag", "7"], 2, "`7` cannot be a tag"),
+        (&["--history=text.sqlite"], 3, "text.sqlite is no history of kgen"),
+        (&["--history=file/h.sqlite"], 3, "file/h.sqlite cannot be used"),
+        (&["--output", "absent/x.csv"], 3, "there is no folder absent"),
+        (&["--output", "generated_kernels"], 3, "cannot write generated_kernels"),
+    ] {
+        let begun = ["bench", "--ops", "relu", "--bench-id", "two"];
+        fails(at, &[&begun[..], &one, flags].concat(), code, &[says]);
+    }
+    assert!(!at.join("generated_kernels/two").exists() && !at.join("new").exists());
+    // Of one that is finished, too.
+    let taken = ["bench", "--resume", "one", "--history=file/h.sqlite"];
+    fails(at, &taken, 3, &["file/h.sqlite"]);
+    fails(
+        at,
+        &["bench", "--resume", "one", "--timing", "final"],
+        2,
+        &["--resume takes no --timing"],
+    );
+}
+
+#[test]
 fn a_history_finds_the_case_that_became_slower() {
     let folder = folder();
     let at = folder.path();

@@ -27,4 +27,4 @@ pub use entry::{
 pub use error::Error;
 pub use export::ExportRow;
 pub use regress::{Method, Options, Ratio, Report, Row, Verdict, paired, regress};
-pub use store::{Added, History};
+pub use store::{Added, History, check_tag};

@@ -138,6 +138,15 @@ struct GridArgs {
     folder: OutputArgs,
 }
 
+impl GridArgs {
+    /// Returns the history that the results are added to; `None` where they are added to none.
+    fn destination(&self, settings: &Settings) -> Option<history::Destination<'_>> {
+        let file = self.history.as_ref()?.clone();
+        let file = file.unwrap_or_else(|| settings.run.output_dir.join(history::FILE));
+        Some(history::Destination { file, tag: self.tag.as_deref() })
+    }
+}
+
 /// How a bench is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub(crate) enum BenchFormat {
@@ -160,10 +169,16 @@ fn run_grid(context: &Context, args: &GridArgs) -> Result<Exit, CommandError> {
     args.file.format(args.format, BenchFormat::Html)?;
     let settings = settings(context, args)?;
     let max_time = args.max_time.as_deref().map(values::duration).transpose()?;
+    let destination = args.destination(&settings);
+    let check = |id: &str| {
+        args.file.check()?;
+        destination.as_ref().map_or(Ok(()), |history| history.check(id))
+    };
     let work = match &args.resume {
         Some(id) => {
             refuse_grid_flags(args)?;
             let folder = Folder::open(&settings.run.output_dir, id)?;
+            check(&folder.plan().id)?;
             if folder.n_done() == folder.plan().n_cells() {
                 // Nothing is left to judge: the outputs are made anew.
                 return finish(context, args, &settings, &folder, End::Done);
@@ -176,6 +191,7 @@ fn run_grid(context: &Context, args: &GridArgs) -> Result<Exit, CommandError> {
                 return output::dry_run(context, &draft);
             }
             draft.refuse_many(args.yes)?;
+            check(&draft.id)?;
             Work::New(draft)
         }
     };
@@ -195,9 +211,8 @@ fn finish(
     let bench = folder.bench(end.reason());
     let format = args.file.format(args.format, BenchFormat::Html)?;
     output::put(context, folder.dir(), &bench, &args.file, format)?;
-    if let Some(file) = &args.history {
-        let (root, tag) = (&settings.run.output_dir, args.tag.as_deref());
-        history::add_bench(context, root, file.as_deref(), folder.dir(), tag)?;
+    if let Some(history) = args.destination(settings) {
+        history.add(context, folder.dir())?;
     }
     Ok(end.exit().unwrap_or_else(|| output::exit(&bench)))
 }

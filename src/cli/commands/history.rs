@@ -2,7 +2,7 @@
 
 mod entries;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand, ValueEnum};
 use jiff::Timestamp;
@@ -215,17 +215,26 @@ fn add_one(
     Ok(entry)
 }
 
-/// Adds a bench that is done to the history of its folder, or to another.
-pub(super) fn add_bench(
-    context: &Context,
-    root: &std::path::Path,
-    file: Option<&std::path::Path>,
-    dir: &std::path::Path,
-    tag: Option<&str>,
-) -> Result<(), CommandError> {
-    let entry = new_entry(root, &dir.display().to_string())?;
-    let mut history = History::create(&file.map_or_else(|| root.join(FILE), PathBuf::from))?;
-    add_one(context, &mut history, &entry, tag).map(drop)
+/// The history that a bench is added to when it is done, and its tag there.
+pub(super) struct Destination<'a> {
+    pub(super) file: PathBuf,
+    pub(super) tag: Option<&'a str>,
+}
+
+impl Destination<'_> {
+    /// Makes sure that a bench of this ID can be added, before it runs.
+    pub(super) fn check(&self, id: &str) -> Result<(), CommandError> {
+        // Of a tag that cannot be one no file is made.
+        self.tag.map_or(Ok(()), kgen_history::check_tag)?;
+        Ok(History::create(&self.file)?.check(id, self.tag)?)
+    }
+
+    /// Adds a bench that is done.
+    pub(super) fn add(&self, context: &Context, dir: &Path) -> Result<(), CommandError> {
+        let entry = new_entry(dir, &dir.display().to_string())?;
+        let mut history = History::create(&self.file)?;
+        add_one(context, &mut history, &entry, self.tag).map(drop)
+    }
 }
 
 fn add(context: &Context, args: &AddArgs) -> Result<Exit, CommandError> {
@@ -352,6 +361,8 @@ impl From<kgen_history::Error> for CommandError {
             }
             _ => None,
         };
-        Self::new(Exit::Config, error).maybe_hint(hint.map(str::to_owned))
+        let is_usage = matches!(error, kgen_history::Error::BadTag { .. });
+        let kind = if is_usage { Exit::Usage } else { Exit::Config };
+        Self::new(kind, error).maybe_hint(hint.map(str::to_owned))
     }
 }

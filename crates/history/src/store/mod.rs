@@ -14,7 +14,7 @@ use rusqlite::{Connection, OpenFlags, Transaction, TransactionBehavior, ffi};
 
 use crate::error::{At, Error};
 
-pub use write::Added;
+pub use write::{Added, check_tag};
 
 /// How long another process may keep the file locked.
 const PATIENCE: Duration = Duration::from_secs(5);

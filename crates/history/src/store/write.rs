@@ -1,6 +1,6 @@
 //! Adding and removing entries.
 
-use std::collections::HashMap;
+use std::{collections::HashMap, path::Path};
 
 use jiff::Timestamp;
 use rusqlite::{OptionalExtension, Statement, Transaction, params};
@@ -59,10 +59,7 @@ impl History {
         let path = self.path.clone();
         let digest = digest(entry);
         let transaction = self.begin()?;
-        if let Some(tag) = tag {
-            let holder = read::by_tag(&transaction, tag).at(&path)?;
-            check_tag(tag, holder.filter(|holder| holder.source != entry.source))?;
-        }
+        check_tag_for(&transaction, tag, &entry.source, &path)?;
         let known = digest_of(&transaction, &entry.source).at(&path)?;
         let added = match &known {
             Some((number, old)) if *old == digest => {
@@ -83,6 +80,16 @@ impl History {
         let stored = read::by_source(&transaction, &entry.source).at(&path)?;
         transaction.commit().at(&path)?;
         Ok(added(stored))
+    }
+
+    /// Makes sure that a bench or run can be added under a tag later; changes nothing.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::BadTag`], [`Error::TagTaken`], and those of the file, which must be writable.
+    pub fn check(&mut self, source: &str, tag: Option<&str>) -> Result<(), Error> {
+        let path = self.path.clone();
+        check_tag_for(&self.begin()?, tag, source, &path)
     }
 
     /// Removes an entry with its results.
@@ -114,7 +121,8 @@ impl History {
         let transaction = self.begin()?;
         if let Some(tag) = tag {
             let holder = read::by_tag(&transaction, tag).at(&path)?;
-            check_tag(tag, holder.filter(|holder| holder.number != number))?;
+            check_tag(tag)?;
+            refuse_holder(tag, holder.filter(|holder| holder.number != number))?;
         }
         let sql = "UPDATE entries SET tag = ?2 WHERE number = ?1";
         if transaction.execute(sql, params![number, tag]).at(&path)? == 0 {
@@ -124,13 +132,35 @@ impl History {
     }
 }
 
-/// `holder`: another entry that has the tag.
-fn check_tag(tag: &str, holder: Option<Entry>) -> Result<(), Error> {
+/// Makes sure that a bench or run may have a tag.
+fn check_tag_for(
+    transaction: &Transaction<'_>,
+    tag: Option<&str>,
+    source: &str,
+    path: &Path,
+) -> Result<(), Error> {
+    let Some(tag) = tag else { return Ok(()) };
+    check_tag(tag)?;
+    let holder = read::by_tag(transaction, tag).at(path)?;
+    refuse_holder(tag, holder.filter(|holder| holder.source != source))
+}
+
+/// Makes sure that a text can be a tag, whichever entries there are.
+///
+/// # Errors
+///
+/// [`Error::BadTag`].
+pub fn check_tag(tag: &str) -> Result<(), Error> {
     let is_number = tag.bytes().all(|byte| byte.is_ascii_digit());
     let is_broken = tag.chars().any(|c| c.is_whitespace() || c.is_control());
     if is_number || is_broken || tag == "latest" || tag == "last" {
         return Err(Error::BadTag { tag: tag.to_owned() });
     }
+    Ok(())
+}
+
+/// `holder`: another entry that has the tag.
+fn refuse_holder(tag: &str, holder: Option<Entry>) -> Result<(), Error> {
     match holder {
         None => Ok(()),
         Some(Entry { number, source, .. }) => {

@@ -7,6 +7,20 @@ use super::{add, bench, fixture, now, series, timed, untimed};
 use crate::{Added, Error, NewEntry, PASSED};
 
 #[test]
+fn whether_a_tag_is_free_is_known_before_anything_is_added() {
+    let mut fixture = fixture();
+    let history = &mut fixture.history;
+    let entry = add(history, &bench(1, vec![timed("relu", &[2.0])]), Some("a"));
+    let before = std::fs::read(&fixture.path).unwrap();
+    assert!(matches!(history.check("other", Some("a")), Err(Error::TagTaken { number: 1, .. })));
+    assert!(matches!(history.check("other", Some("latest")), Err(Error::BadTag { .. })));
+    history.check(&entry.source, Some("a")).unwrap();
+    history.check("other", Some("b")).unwrap();
+    history.check("other", None).unwrap();
+    assert_eq!(std::fs::read(&fixture.path).unwrap(), before);
+}
+
+#[test]
 fn what_is_added_is_read_back() {
     let mut fixture = fixture();
     let mut results =

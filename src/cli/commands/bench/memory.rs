@@ -58,6 +58,7 @@ pub(crate) struct MemoryArgs {
 pub(super) fn run(context: &Context, args: &MemoryArgs) -> Result<Exit, CommandError> {
     let format = args.file.format(args.format, BenchFormat::Html)?;
     let plan = args.plan()?;
+    args.file.check()?;
     let mut flags = Overrides::default();
     args.nvrtc.add_to(&mut flags);
     args.python.add_to(&mut flags);
