@@ -162,6 +162,25 @@ fn results_that_could_not_be_kept_are_refused_before_the_bench() {
 }
 
 #[test]
+fn the_newest_bench_and_near_names_are_found() {
+    let folder = folder();
+    let at = folder.path();
+    fails(at, &["bench", "--resume", "latest"], 3, &["no bench `latest`"]);
+    bench(at, "first", "5", "builtin", 0);
+    bench(at, "second", "5", "builtin", 0);
+    assert_eq!(prints(at, &["bench", "--resume", "latest"], 0)["id"], "second");
+    fails(at, &["bench", "--resume", "secnd"], 3, &["did you mean the bench `second`?"]);
+    let neither = ["neither a bench nor a run `frist`", "did you mean the bench `first`?"];
+    fails(at, &["history", "add", "frist"], 3, &neither);
+    assert_eq!(prints(at, &["history", "add", "latest"], 0)["entries"][0]["id"], "second");
+    let help = flow::kgen(at, &["bench", "--help"]).assert().code(0);
+    let help = String::from_utf8(help.get_output().stdout.clone()).unwrap();
+    assert!(
+        help.contains("--timing") && !help.contains("--baseline") && !help.contains("--compat")
+    );
+}
+
+#[test]
 fn a_history_finds_the_case_that_became_slower() {
     let folder = folder();
     let at = folder.path();

@@ -33,7 +33,7 @@ use self::{execute::Executor, folder::Folder, plan::Draft};
 
 pub(crate) use self::{
     output::BenchEstimate,
-    stored::{INTERRUPTED, StoredBench, all, exists},
+    stored::{INTERRUPTED, StoredBench, all, exists, near},
 };
 
 /// Time implementations of ops side by side over a grid of sizes, each judged first
@@ -108,7 +108,7 @@ struct GridArgs {
     /// Name of the folder of results; the date and time without it
     #[arg(long, value_name = "ID", help_heading = "Bench")]
     bench_id: Option<String>,
-    /// Go on with a bench that was interrupted; takes no flags of the grid
+    /// Go on with a bench that was interrupted, by its ID, `latest` or path; takes no flags of the grid
     #[arg(long, value_name = "ID", help_heading = "Bench")]
     resume: Option<String>,
     /// Add the results to a history: history.sqlite in the folder of the runs, or FILE

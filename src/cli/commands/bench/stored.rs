@@ -28,10 +28,29 @@ pub(crate) const INTERRUPTED: &str = "the bench was interrupted";
 /// Op, case and implementation.
 pub(super) type Key = (String, String, String);
 
-/// Returns the folder of a bench by its ID or path.
+/// Names the bench that was made last, where no folder has this name.
+const LATEST: &str = "latest";
+
+/// Returns the folder of a bench by its ID or path; `latest` is the one that was made last.
 pub(super) fn dir_of(root: &Path, id: &str) -> PathBuf {
     let path = PathBuf::from(id);
-    if path.join(PLAN).is_file() { path } else { root.join(id) }
+    if path.join(PLAN).is_file() {
+        return path;
+    }
+    let newest = if id == LATEST { all(root).pop() } else { None };
+    root.join(newest.as_deref().unwrap_or(id))
+}
+
+/// Returns the advice on an ID of which there is no bench: near ones, else where benches are.
+pub(crate) fn near(root: &Path, id: &str) -> String {
+    let known = all(root);
+    match &kgen_ops::near(id, known.iter().rev().map(String::as_str), 3)[..] {
+        [] => format!("benches are folders with a bench.json in {}", root.display()),
+        near => {
+            let names: Vec<String> = near.iter().map(|name| format!("`{name}`")).collect();
+            format!("did you mean the bench {}?", names.join(" or "))
+        }
+    }
 }
 
 /// Returns whether there is a bench of this ID or path.
@@ -61,8 +80,12 @@ impl StoredBench {
     pub(crate) fn read(root: &Path, id: &str) -> Result<Self, CommandError> {
         let dir = dir_of(root, id);
         let path = dir.join(PLAN);
-        let text = fs::read_to_string(&path).map_err(|error| {
-            failed(&path, "cannot read", &error).hint("benches are folders with a bench.json")
+        let text = fs::read_to_string(&path).map_err(|error| match error.kind() {
+            io::ErrorKind::NotFound => {
+                let message = format!("no bench `{id}` in {}", root.display());
+                CommandError::config(message).hint(near(root, id))
+            }
+            _ => failed(&path, "cannot read", &error),
         })?;
         let wrong = |error: serde_json::Error| {
             CommandError::config(format!("{} is no bench of this kgen: {error}", path.display()))

@@ -2,9 +2,10 @@
 
 use std::path::Path;
 
+use jiff::Timestamp;
 use kgen_history::{Kind, NewEntry, NewResult, PASSED, Series};
 use kgen_record::{CaseTiming, hex};
-use kgen_store::{Run, find_run};
+use kgen_store::{Error, Run, find_run};
 use sha2::{Digest as _, Sha256};
 
 use crate::{
@@ -15,22 +16,39 @@ use crate::{
 /// The name of a run's own kernels among implementations, in benches too: the next run has others.
 const OF_RUN: &str = "run";
 
-/// Reads the entry of a bench or a run, by ID or path.
+/// Names the bench or run that was made last.
+const LATEST: &str = "latest";
+
+/// Reads the entry of a bench or a run, by ID or path; `latest` is the one that was made last.
 pub(crate) fn new_entry(root: &Path, id: &str) -> Result<NewEntry, CommandError> {
-    if bench::exists(root, id) {
+    let is_bench = bench::exists(root, id);
+    if is_bench && id != LATEST {
         return of_bench(root, id);
     }
-    if id != "latest" && !root.join(id).is_dir() && !Path::new(id).is_dir() {
-        // `find_run` says which runs there are.
-        find_run(root, id)?;
+    let run = match find_run(root, id) {
+        Ok(dir) => Some(of_run(&Run::open(&dir)?)?),
+        Err(Error::UnknownRun { suggestions, .. }) => {
+            return Err(neither(root, id, &suggestions));
+        }
+        Err(Error::NoRun { .. }) => None,
+        Err(error) => return Err(error.into()),
+    };
+    if !is_bench {
+        return run.ok_or_else(|| neither(root, id, &[]));
     }
-    if id == "latest"
-        && let Some(bench) = bench::all(root).pop()
-        && find_run(root, id).is_err()
-    {
-        return of_bench(root, &bench);
-    }
-    of_run(&Run::open(&find_run(root, id)?)?)
+    let bench = of_bench(root, id)?;
+    let time = |entry: &NewEntry| entry.created.parse::<Timestamp>().ok();
+    Ok(run.filter(|run| time(&bench) < time(run)).unwrap_or(bench))
+}
+
+/// `runs`: those with a similar name.
+fn neither(root: &Path, id: &str, runs: &[String]) -> CommandError {
+    let names: Vec<String> = runs.iter().map(|name| format!("`{name}`")).collect();
+    let near = (!runs.is_empty()).then(|| format!("did you mean the run {}?", names.join(" or ")));
+    let message = format!("neither a bench nor a run `{id}` in {}", root.display());
+    CommandError::config(message).hint(bench::near(root, id)).maybe_hint(near).hint(
+        "`kgen list runs` shows the runs; a path works too, and --output-dir names the folder",
+    )
 }
 
 fn of_bench(root: &Path, id: &str) -> Result<NewEntry, CommandError> {
