@@ -86,12 +86,16 @@ fn a_bench_that_was_cut_goes_on_with_the_cells_that_are_missing() {
     // The first cell gets a mark that only a cell that stays keeps; the last line is torn.
     let mut first: Value = serde_json::from_str(lines[0]).unwrap();
     first["note"] = json!("kept");
-    fs::write(&path, format!("{first}\n{}\n{}", lines[1], &lines[2][..20])).unwrap();
+    let mut torn = format!("{first}\n{}\n{}", lines[1], &lines[2][..20]).into_bytes();
+    // In the middle of a letter.
+    torn.push("µ".as_bytes()[0]);
+    fs::write(&path, torn).unwrap();
     let data = prints(at, &["bench", "--resume", "cut", "--device", "emu"], 0);
     let rows = data["results"].as_array().unwrap();
     assert_eq!(rows.len(), 3);
     assert!(rows.iter().all(|row| row["outcome"] == "passed"));
     assert_eq!(rows[0]["reason"], "kept");
+    assert_eq!(results(at, "cut").len(), 3);
     let dim = ["--resume", "cut", "--dim", "5"];
     fails(at, &[&["bench"], &dim[..]].concat(), 2, &["--resume takes no --dim"]);
     fails(

@@ -53,7 +53,6 @@ impl Folder {
         if results.try_lock().is_err() {
             return Err(CommandError::config(format!("another kgen works on {}", dir.display())));
         }
-        // A line that was cut off when kgen was killed ends here, and what follows is a line of its own.
         end_line(&mut results).map_err(|error| failed(&path, "cannot write", &error))?;
         Ok(Self { dir, stored, results })
     }
@@ -106,6 +105,7 @@ impl Folder {
     }
 }
 
+/// Ends the last line where kgen was killed before it could; one that is no cell is taken away.
 fn end_line(results: &mut File) -> io::Result<()> {
     use std::io::{Read as _, Seek as _, SeekFrom};
     if results.metadata()?.len() == 0 {
@@ -114,5 +114,15 @@ fn end_line(results: &mut File) -> io::Result<()> {
     results.seek(SeekFrom::End(-1))?;
     let mut last = [0];
     results.read_exact(&mut last)?;
-    if last[0] == b'\n' { Ok(()) } else { results.write_all(b"\n") }
+    if last[0] == b'\n' {
+        return Ok(());
+    }
+    let mut text = Vec::new();
+    results.rewind()?;
+    results.read_to_end(&mut text)?;
+    let start = text.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
+    match serde_json::from_slice::<Cell>(&text[start..]) {
+        Ok(_) => results.write_all(b"\n"),
+        Err(_) => results.set_len(start as u64),
+    }
 }

@@ -98,12 +98,13 @@ impl StoredBench {
         }
         let plan: BenchPlan = serde_json::from_value(value).map_err(wrong)?;
         let path = dir.join(RESULTS);
-        let text = match fs::read_to_string(&path) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
+        let text = match fs::read(&path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
             read => read.map_err(|error| failed(&path, "cannot read", &error))?,
         };
-        // A line that was cut off is measured again.
-        let cells = text.lines().filter_map(|line| serde_json::from_str::<Cell>(line).ok());
+        // A line that was cut off, perhaps within a letter, is measured again.
+        let lines = text.split(|byte| *byte == b'\n');
+        let cells = lines.filter_map(|line| serde_json::from_slice::<Cell>(line).ok());
         Ok(Self { plan: Arc::new(plan), cells: cells.map(|cell| (key(&cell), cell)).collect() })
     }
 
