@@ -185,6 +185,46 @@ fn the_newest_bench_and_near_names_are_found() {
 }
 
 #[test]
+fn the_grid_of_a_suite_has_its_extents_as_axes() {
+    let folder = folder();
+    let at = folder.path();
+    let suite = r#"
+        format = 1
+        name = "tiny"
+        dtypes = ["f32"]
+        [[ops]]
+        name = "add"
+        cases = [
+          { self = "[7]", other = "[7]" },
+          { self = "[n, s]", other = "[n, s]", grid = { s = [3, 5], n = [2, 4] }, class = "realistic" },
+          { self = "[n, s]", other = "[s]", grid = { s = [3, 5], n = [2] }, class = "realistic" },
+          { self = "[9]", other = "[9]", class = "realistic" },
+        ]
+    "#;
+    fs::write(at.join("tiny.toml"), suite).unwrap();
+    let args = ["bench", "--suite", "./tiny.toml", "--impl", "builtin", "--device", "emu"];
+    let data = prints(at, &[&args[..], &["--bench-id", "one"]].concat(), 0);
+    let axes = json!([{ "name": "s", "values": [3, 5] }, { "name": "n", "values": [2, 4] }]);
+    assert_eq!(data["axes"], axes);
+    let rows = data["results"].as_array().unwrap();
+    let places: Vec<Value> = rows.iter().map(|row| row["axes"].clone()).collect();
+    let place = |n: i64, s: i64| json!({ "n": n, "s": s });
+    let whole = [place(2, 3), place(2, 5), place(4, 3), place(4, 5)];
+    assert_eq!(places[..4], whole);
+    assert_eq!(places[4..], [place(2, 3), place(2, 5), json!({})]);
+    put_times(at, "one", |place| 10.0 + place as f64);
+    prints(at, &["bench", "--resume", "one"], 0);
+    let plots = fs::read_dir(at.join("generated_kernels/one/plots")).unwrap();
+    let mut plots: Vec<String> =
+        plots.map(|file| file.unwrap().file_name().into_string().unwrap()).collect();
+    plots.sort();
+    plots.retain(|name| name.starts_with("add_f32_time_over"));
+    // Each call by itself: the second has no second `n`.
+    let names = ["add_f32_time_over_n.svg", "add_f32_time_over_s.svg", "add_f32_time_over_s_2.svg"];
+    assert_eq!(plots, names);
+}
+
+#[test]
 fn a_history_finds_the_case_that_became_slower() {
     let folder = folder();
     let at = folder.path();

@@ -1,7 +1,7 @@
 //! Cells side by side: one case with all its implementations.
 
 use std::{
-    collections::{BTreeMap, HashMap},
+    collections::{BTreeMap, HashMap, HashSet},
     fmt,
 };
 
@@ -14,6 +14,8 @@ pub(crate) struct Case<'a> {
     pub(crate) name: &'a str,
     pub(crate) args: &'a str,
     pub(crate) axes: &'a BTreeMap<String, i64>,
+    /// Its call by the names of the axes, where its op has cases of others; places are those of a call.
+    pub(crate) call: Option<&'a str>,
     /// One per implementation, in order; `None` where it is not finished.
     pub(crate) cells: Vec<Option<&'a Cell>>,
 }
@@ -26,12 +28,16 @@ impl<'a> Case<'a> {
         self.cells.iter().enumerate().filter_map(timing)
     }
 
-    /// Its place in the grid: `b = 16, s = 256`; its name where it has none.
+    /// Its place in the grid: `b = 16, s = 256`; its name where it has none, or another may have it too.
     pub(crate) fn place(&self, axes: &[Axis]) -> String {
         let value =
             |axis: &Axis| self.axes.get(&axis.name).map(|value| format!("{} = {value}", axis.name));
         let place: Vec<String> = axes.iter().filter_map(value).collect();
-        if place.is_empty() { self.name.to_owned() } else { place.join(", ") }
+        if place.is_empty() || self.call.is_some() {
+            self.name.to_owned()
+        } else {
+            place.join(", ")
+        }
     }
 }
 
@@ -56,11 +62,24 @@ pub(crate) fn cases(bench: &Bench) -> Vec<Case<'_>> {
                 name: &cell.case,
                 args: &cell.args,
                 axes: &cell.axes,
+                call: cell.call.as_deref(),
                 cells: vec![None; bench.implementations.len()],
             });
             cases.len() - 1
         });
         cases[case].cells[at] = Some(cell);
     }
+    forget_only_calls(&mut cases);
     cases
+}
+
+/// Forgets the call of an op of which all cases have the same.
+fn forget_only_calls(cases: &mut [Case<'_>]) {
+    let mut calls: HashMap<&str, HashSet<Option<&str>>> = HashMap::new();
+    for case in &*cases {
+        calls.entry(case.op).or_default().insert(case.call);
+    }
+    for case in cases {
+        case.call = case.call.filter(|_| calls.get(case.op).is_some_and(|calls| 1 < calls.len()));
+    }
 }

@@ -21,7 +21,7 @@ pub struct Bench {
     pub fingerprint: Option<Fingerprint>,
     /// Name of the GPU, or of the emulated one.
     pub device: String,
-    /// Axes of the grid in order; none where a suite without a grid was timed.
+    /// Axes of the grid in order; none where a suite that has no grid was timed.
     pub axes: Vec<Axis>,
     /// As on the command line; the first one that passes a case is what the others are compared with.
     pub implementations: Vec<String>,
@@ -47,6 +47,10 @@ pub struct Cell {
     pub args: String,
     /// Its place in the grid; an axis that the op does not have is absent.
     pub axes: BTreeMap<String, i64>,
+    /// The arguments by the names of the axes, where the grid is a suite's; its ops may have several calls
+    /// over the same axes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub call: Option<String>,
     pub implementation: String,
     pub outcome: Outcome,
     /// `None` is "not measured".

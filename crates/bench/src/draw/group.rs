@@ -4,10 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::{Axis, case::Case};
 
-/// Cases of one op and type.
+/// Cases of one op and type, and of one call where the op has several.
 pub(crate) struct Group<'a> {
     pub(crate) op: &'a str,
     pub(crate) dtype: &'a str,
+    pub(crate) call: Option<&'a str>,
     pub(crate) cases: Vec<&'a Case<'a>>,
 }
 
@@ -32,10 +33,11 @@ pub(crate) struct Slice<'a> {
 /// Returns the groups in the order of their first case.
 pub(crate) fn groups<'a>(cases: &'a [Case<'a>]) -> Vec<Group<'a>> {
     let mut groups: Vec<Group<'a>> = Vec::new();
-    let mut places: BTreeMap<(&str, &str), usize> = BTreeMap::new();
+    let mut places: BTreeMap<(&str, &str, Option<&str>), usize> = BTreeMap::new();
     for case in cases {
-        let at = *places.entry((case.op, case.dtype)).or_insert_with(|| {
-            groups.push(Group { op: case.op, dtype: case.dtype, cases: Vec::new() });
+        let Case { op, dtype, call, .. } = *case;
+        let at = *places.entry((op, dtype, call)).or_insert_with(|| {
+            groups.push(Group { op, dtype, call, cases: Vec::new() });
             groups.len() - 1
         });
         groups[at].cases.push(case);

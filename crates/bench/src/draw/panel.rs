@@ -56,13 +56,17 @@ impl Panel<'_, '_> {
         }
     }
 
-    /// Its op, its type, and the place of its slice: `gelu f32, b = 16, d = 4096`.
+    /// Its op, its type, the place of its slice, and its call where the op has several: `gelu f32, b = 16,
+    /// d = 4096`.
     pub(crate) fn place(&self, context: &Context<'_>) -> String {
         let mut place = format!("{} {}", self.group.op, self.group.dtype);
         for fixed in &self.slice.fixed {
             place = format!("{place}, {} = {}", context.axis(fixed.axis), fixed.value);
         }
-        place
+        match self.group.call {
+            None => place,
+            Some(call) => format!("{place}; {call}"),
+        }
     }
 
     /// The words by which a choice finds it, each the name of a choice with a value.

@@ -74,12 +74,12 @@ fn drawn(
     (drawn, left_out)
 }
 
-/// The drawings of one op and type.
+/// The drawings of one group.
 fn block(group: &Group<'_>, panels: &[(&Panel<'_, '_>, &Markup)], tokens: &str) -> Markup {
     html! {
         @if !panels.is_empty() {
             div.group-of {
-                h3 { (group.op) " " small { (group.dtype) } }
+                h3 { (group.op) " " small { (group.dtype) " " (group.call.unwrap_or_default()) } }
                 div.plots {
                     @for (panel, figure) in panels {
                         div hidden[!panel.slice.is_default]

@@ -25,6 +25,28 @@ fn a_grid_has_lines_heat_maps_and_rooflines() {
 }
 
 #[test]
+fn calls_over_the_same_axes_have_drawings_of_their_own() {
+    let mut bench = sample::grid_of(&[16], &[256, 512], &[768]);
+    let of = |call: Option<&str>| {
+        let mut bench = bench.clone();
+        bench.cells.iter_mut().for_each(|cell| cell.call = call.map(str::to_owned));
+        bench
+    };
+    let [one, other] = [of(Some("self = \"[s, d]\"")), of(Some("self = \"[d, s]\""))];
+    assert_eq!(plots(&one), plots(&bench));
+    bench.cells.clone_from(&one.cells);
+    for mut cell in other.cells {
+        cell.case.push_str("#2");
+        bench.cells.push(cell);
+    }
+    let of_time = plots(&bench);
+    let of_time: Vec<_> =
+        of_time.iter().filter(|(name, _)| name.starts_with("gelu_f32_time_over_s")).collect();
+    assert_eq!(of_time.len(), 2);
+    assert!(of_time[0].1.contains("[s, d]") && of_time[1].1.contains("[d, s]"));
+}
+
+#[test]
 fn files_stand_alone_under_safe_names() {
     for bench in [sample::grid(), sample::suite(), sample::hostile(), crate::page::large()] {
         let plots = plots(&bench);

@@ -72,6 +72,7 @@ pub(crate) fn cell(
         case: place.join("_"),
         args: format!("input={dtype}[{}]", extents.join(", ")),
         axes,
+        call: None,
         implementation: implementation.to_owned(),
         outcome,
         timing: None,

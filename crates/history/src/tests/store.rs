@@ -184,6 +184,7 @@ fn a_bench_becomes_an_entry() {
         case: "b16".to_owned(),
         args: "input = [16]".to_owned(),
         axes: [("b".to_owned(), 16)].into(),
+        call: None,
         implementation: "aten".to_owned(),
         outcome,
         timing: time.map(|time| {

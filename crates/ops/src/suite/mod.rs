@@ -39,6 +39,7 @@ pub use filter::Filter;
 pub use load::{DEFAULT, Loaded, Unjudged, builtin_names, load, load_lenient, of_op};
 pub use point::PointCases;
 pub use skipped::SkippedType;
+pub use template::Place;
 
 /// A named set of ops with their cases.
 #[derive(Debug, Clone, PartialEq)]
@@ -112,7 +113,27 @@ impl Suite {
         dtypes: Option<&[DType]>,
         secret_seed: u64,
     ) -> Result<Vec<Case>, Error> {
-        self.build(op, dtypes, Some(secret_seed))
+        Ok(self.build(op, dtypes, Some(secret_seed))?.0)
+    }
+
+    /// Returns the cases of an op that are no secret, each with its place in a grid of the suite.
+    ///
+    /// `dtypes` keeps only cases of these types; `None` keeps all that the suite has.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NotInSuite`].
+    pub fn placed_cases(
+        &self,
+        op: &str,
+        dtypes: Option<&[DType]>,
+    ) -> Result<Vec<(Case, Option<Place>)>, Error> {
+        let (cases, mut places) = self.build(op, dtypes, None)?;
+        let placed = cases.into_iter().map(|case| {
+            let place = places.remove(&case.id);
+            (case, place)
+        });
+        Ok(placed.collect())
     }
 
     /// Returns the cases of an op that are no secret: all but the drawn ones.
@@ -121,7 +142,7 @@ impl Suite {
     ///
     /// [`Error::NotInSuite`].
     pub fn public_cases(&self, op: &str) -> Result<Vec<Case>, Error> {
-        self.build(op, None, None)
+        Ok(self.build(op, None, None)?.0)
     }
 
     fn entry(&self, op: &str) -> Result<&Entry, Error> {
@@ -134,34 +155,38 @@ impl Suite {
         })
     }
 
+    /// Builds cases; those that have a place in a grid have it by their IDs.
     fn build(
         &self,
         op: &str,
         dtypes: Option<&[DType]>,
         seed: Option<u64>,
-    ) -> Result<Vec<Case>, Error> {
+    ) -> Result<(Vec<Case>, HashMap<String, Place>), Error> {
         let entry = self.entry(op)?;
         let wanted = |dtype: &&DType| dtypes.is_none_or(|only| only.contains(dtype));
         let mut cases = Unique { once: entry.joined, ..Unique::default() };
         for &dtype in entry.dtypes.iter().filter(wanted) {
             for (index, template) in entry.templates.iter().enumerate() {
                 let build = |draw| self.build_template(entry, index, dtype, draw);
+                let place = template.place.as_ref();
                 match seed {
                     _ if !template.is_drawn() => {
                         let built = template.memo.get(dtype, || build(Seed::default()))?;
-                        built.iter().for_each(|case| cases.push(case.clone()));
+                        built.iter().for_each(|case| cases.push(case.clone(), place));
                     }
-                    Some(value) => cases.push_drawn(|again| build(Seed { value, again }))?,
+                    Some(value) => {
+                        cases.push_drawn(place, |again| build(Seed { value, again }))?;
+                    }
                     None => {}
                 }
             }
         }
         for case in entry.fixed.iter().filter(|case| wanted(&&case.dtype)) {
-            cases.push(case.clone());
+            cases.push(case.clone(), None);
         }
-        let mut cases = cases.cases;
+        let Unique { mut cases, places, .. } = cases;
         self.limits.apply(&entry.op, &mut cases);
-        Ok(cases)
+        Ok((cases, places))
     }
 
     /// Builds the cases of one template.
@@ -198,6 +223,7 @@ const MOST_DRAWS: u32 = 8;
 #[derive(Default)]
 struct Unique {
     cases: Vec<Case>,
+    places: HashMap<String, Place>,
     /// How many cases were named so: another one gets a number.
     taken: HashMap<String, usize>,
     /// Whether a case that is there already is left out.
@@ -207,17 +233,21 @@ struct Unique {
 impl Unique {
     /// Adds the drawn cases of a template; one that is there already is drawn anew, and left out
     /// where its ranges hold no other.
-    fn push_drawn<E>(&mut self, draw: impl Fn(u32) -> Result<Vec<Case>, E>) -> Result<(), E> {
-        for (place, case) in draw(0)?.into_iter().enumerate() {
+    fn push_drawn<E>(
+        &mut self,
+        place: Option<&Place>,
+        draw: impl Fn(u32) -> Result<Vec<Case>, E>,
+    ) -> Result<(), E> {
+        for (nth, case) in draw(0)?.into_iter().enumerate() {
             let mut new = Some(case);
             for again in 1..=MOST_DRAWS {
                 if new.as_ref().is_some_and(|case| self.alike(case).is_none()) {
                     break;
                 }
-                new = draw(again)?.into_iter().nth(place);
+                new = draw(again)?.into_iter().nth(nth);
             }
             if let Some(case) = new.filter(|case| self.alike(case).is_none()) {
-                self.push(case);
+                self.push(case, place);
             }
         }
         Ok(())
@@ -230,7 +260,7 @@ impl Unique {
     }
 
     /// Adds a case; an id that is taken gets a number.
-    fn push(&mut self, mut case: Case) {
+    fn push(&mut self, mut case: Case, place: Option<&Place>) {
         // A timed case is no repetition of a small one.
         let repeats = |known: &Case| {
             known.class == CaseClass::Drawn
@@ -245,6 +275,7 @@ impl Unique {
         if *count > 1 {
             case.id = format!("{}#{count}", case.id);
         }
+        self.places.extend(place.map(|place| (case.id.clone(), place.clone())));
         self.cases.push(case);
     }
 }

@@ -24,6 +24,15 @@ const OWN_KEYS: [&str; 7] =
 /// Largest number of draws per case and dtype.
 const MAX_DRAWS: u32 = 16;
 
+/// A point of a case's grid.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Place {
+    /// The arguments by the names of their extents, in TOML: `self = "[b, s, d]", other = "[d]"`.
+    pub call: String,
+    /// The extents by name.
+    pub at: Symbols,
+}
+
 /// A case before its dtype and its drawn extents are fixed.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Template {
@@ -40,6 +49,8 @@ pub(super) struct Template {
     pub(super) of_kind: bool,
     axes: Axes,
     values: Vec<(String, TemplateValue)>,
+    /// Its place, where it is a point of a grid.
+    pub(super) place: Option<Place>,
     /// Its cases, where they need no seed.
     pub(super) memo: Memo,
 }
@@ -84,12 +95,19 @@ pub(super) fn template(op: &OpDef, table: &toml::Table) -> Result<Vec<Template>,
     }
     let given = read(table, "class")?;
     let mut templates = Vec::new();
-    for values in grid.points(&template.values)? {
-        let template = Template { values, ..template.clone() };
+    for (at, values) in grid.points(&template.values)? {
+        let place = (!at.is_empty()).then(|| Place { call: call(op, table), at });
+        let template = Template { values, place, ..template.clone() };
         let class = class(&template, given)?;
         templates.push(Template { class, ..template });
     }
     Ok(templates)
+}
+
+/// Words the arguments of a case.
+fn call(op: &OpDef, table: &toml::Table) -> String {
+    let given = op.params.iter().filter_map(|param| Some((&param.name, table.get(&param.name)?)));
+    given.map(|(name, value)| format!("{name} = {value}")).collect::<Vec<_>>().join(", ")
 }
 
 /// Reads a case whose extents may be made of `axes`.
@@ -114,6 +132,7 @@ fn read_template(op: &OpDef, table: &toml::Table, axes: Axes) -> Result<Template
         of_kind: false,
         axes,
         values,
+        place: None,
         memo: Memo::default(),
     })
 }

@@ -19,6 +19,7 @@ pub(super) fn cell(
         case: planned.case.id.clone(),
         args: describe_args(&planned.case),
         axes: planned.axes.clone(),
+        call: planned.call.clone(),
         implementation: implementation.to_owned(),
         outcome,
         timing: None,

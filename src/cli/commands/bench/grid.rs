@@ -1,16 +1,19 @@
 //! The cases of a bench: points of a grid, or those of a suite.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 use kgen_bench::Axis;
 use kgen_ops::{
     op::{self, OpDef},
-    suite::PointCases,
+    suite::{CaseError, Place, PointCases},
 };
-use kgen_record::{Case, CaseClass, DType};
+use kgen_record::{Case, CaseClass, DType, InputDistribution};
 use kgen_settings::Settings;
 
-use super::{GridArgs, values};
+use super::{GridArgs, plan::PlannedCase, values};
 use crate::cli::{CommandError, Context, selection};
 
 /// Axes that every grid has, with the value of one that is not named.
@@ -25,12 +28,9 @@ pub(super) struct GridOp {
 enum Cases {
     /// One per point and type.
     Points { cases: Box<PointCases>, axes: Vec<Axis>, dtypes: Vec<DType> },
-    /// Those of a suite.
-    Fixed(Vec<Case>),
+    /// Those of a suite, and the axes of its grids.
+    Fixed { cases: Vec<PlannedCase>, axes: Vec<Axis> },
 }
-
-/// A case with its place in the grid.
-pub(super) type PlacedCase = (Case, BTreeMap<String, i64>);
 
 /// Reads the ops and their cases.
 pub(super) fn read(
@@ -39,7 +39,7 @@ pub(super) fn read(
     args: &GridArgs,
 ) -> Result<(Vec<Axis>, Vec<GridOp>), CommandError> {
     if args.suite.suite.is_some() || args.suite.op_file.is_some() {
-        return Ok((Vec::new(), of_suite(context, settings, args)?));
+        return of_suite(context, settings, args);
     }
     let names = args.ops.clone().filter(|names| !names.is_empty()).ok_or_else(|| {
         CommandError::usage("a bench needs --ops or --suite")
@@ -103,10 +103,27 @@ fn axes(args: &GridArgs) -> Result<(Vec<Axis>, Vec<String>), CommandError> {
     let is_given = |name: &str| given.iter().any(|axis| axis.name == name);
     let others = DEFAULT_AXES.into_iter().filter(|(name, _)| !is_given(name));
     let others = others.map(|(name, value)| Axis { name: name.to_owned(), values: vec![value] });
-    let mut axes: Vec<Axis> = others.chain(given.iter().cloned()).collect();
+    Ok((in_order(others.chain(given.iter().cloned()).collect()), named))
+}
+
+/// Puts the axes that every grid has first; the others stay in their order.
+fn in_order(mut axes: Vec<Axis>) -> Vec<Axis> {
     let place = |axis: &Axis| DEFAULT_AXES.iter().position(|(name, _)| *name == axis.name);
     axes.sort_by_key(|axis| place(axis).unwrap_or(DEFAULT_AXES.len()));
-    Ok((axes, named))
+    axes
+}
+
+/// Returns the axes along which cases have places.
+fn axes_of<'a>(cases: impl Iterator<Item = &'a PlannedCase>) -> Vec<Axis> {
+    let mut values: BTreeMap<&str, BTreeSet<i64>> = BTreeMap::new();
+    for (name, value) in cases.flat_map(|planned| &planned.axes) {
+        values.entry(name).or_default().insert(*value);
+    }
+    let axis = |(name, values): (&str, BTreeSet<i64>)| Axis {
+        name: name.to_owned(),
+        values: values.into_iter().collect(),
+    };
+    in_order(values.into_iter().map(axis).collect())
 }
 
 /// Finds an op, or its gradient.
@@ -169,7 +186,7 @@ fn of_suite(
     context: &Context,
     settings: &Settings,
     args: &GridArgs,
-) -> Result<Vec<GridOp>, CommandError> {
+) -> Result<(Vec<Axis>, Vec<GridOp>), CommandError> {
     let grid = [
         (args.batch.is_some(), "--batch"),
         (args.seq.is_some(), "--seq"),
@@ -186,10 +203,12 @@ fn of_suite(
     let selection = selection::select(&context.ui, &settings.suite)?;
     let mut ops = Vec::new();
     for op in &selection.ops {
-        let all = selection.suite.cases(&op.name, selection.dtypes(), 0)?;
-        let timed: Vec<Case> = all.into_iter().filter(|case| case.class.is_large()).collect();
-        if !timed.is_empty() {
-            ops.push(GridOp { op: Arc::clone(op), cases: Cases::Fixed(timed) });
+        let all = selection.suite.placed_cases(&op.name, selection.dtypes())?.into_iter();
+        let timed = all.filter(|(case, _)| case.class.is_large());
+        let cases: Vec<PlannedCase> = timed.map(PlannedCase::from).collect();
+        if !cases.is_empty() {
+            let axes = axes_of(cases.iter());
+            ops.push(GridOp { op: Arc::clone(op), cases: Cases::Fixed { cases, axes } });
         }
     }
     if ops.is_empty() {
@@ -198,15 +217,38 @@ fn of_suite(
         return Err(CommandError::usage(message)
             .hint("a suite's timed cases are those of class `realistic`"));
     }
-    Ok(ops)
+    let cases = ops.iter().filter_map(|op| match &op.cases {
+        Cases::Fixed { cases, .. } => Some(cases),
+        Cases::Points { .. } => None,
+    });
+    let axes = axes_of(cases.flatten());
+    if let Some(axis) = axes.iter().find(|axis| kgen_bench::is_column(&axis.name)) {
+        let (suite, name) = (&selection.suite.name, &axis.name);
+        return Err(CommandError::usage(format!(
+            "the grid of suite {suite} has an axis `{name}`, which is another column of the results"
+        )));
+    }
+    Ok((axes, ops))
+}
+
+impl From<(Case, Option<Place>)> for PlannedCase {
+    fn from((case, place): (Case, Option<Place>)) -> Self {
+        let Some(Place { call, at }) = place else {
+            return Self { case, axes: BTreeMap::new(), call: None };
+        };
+        let call = match case.distribution {
+            InputDistribution::Normal => call,
+            other => format!("{call}, {} values", other.name()),
+        };
+        Self { case, axes: at, call: Some(call) }
+    }
 }
 
 impl GridOp {
     /// Returns the axes of its cases.
     pub(super) fn axes(&self) -> &[Axis] {
         match &self.cases {
-            Cases::Points { axes, .. } => axes,
-            Cases::Fixed(_) => &[],
+            Cases::Points { axes, .. } | Cases::Fixed { axes, .. } => axes,
         }
     }
 
@@ -217,7 +259,7 @@ impl GridOp {
                 let lengths = axes.iter().map(|axis| axis.values.len() as u64);
                 lengths.fold(dtypes.len() as u64, u64::saturating_mul)
             }
-            Cases::Fixed(cases) => cases.len() as u64,
+            Cases::Fixed { cases, .. } => cases.len() as u64,
         }
     }
 
@@ -231,35 +273,35 @@ impl GridOp {
                 let dtype = widest.unwrap_or(DType::F32);
                 cases.case(&point, dtype, CaseClass::Realistic).map_err(|e| self.wrong(&e))
             }
-            Cases::Fixed(cases) => {
+            Cases::Fixed { cases, .. } => {
                 let size = |case: &&Case| -> usize {
                     case.tensors().map(|(_, tensor)| tensor.spec.storage_bytes()).sum()
                 };
-                Ok(cases.iter().max_by_key(size).expect("an op without a case is left out").clone())
+                let largest = cases.iter().map(|planned| &planned.case).max_by_key(size);
+                Ok(largest.expect("an op without a case is left out").clone())
             }
         }
     }
 
     /// Builds all cases, by type, the last axis fastest.
-    pub(super) fn cases(&self) -> Result<Vec<PlacedCase>, CommandError> {
+    pub(super) fn cases(&self) -> Result<Vec<PlannedCase>, CommandError> {
         let (cases, axes, dtypes) = match &self.cases {
-            Cases::Fixed(cases) => {
-                return Ok(cases.iter().map(|case| (case.clone(), BTreeMap::new())).collect());
-            }
+            Cases::Fixed { cases, .. } => return Ok(cases.clone()),
             Cases::Points { cases, axes, dtypes } => (cases, axes, dtypes),
         };
         let mut placed = Vec::new();
         for dtype in dtypes {
             for point in points(axes) {
                 let case = cases.case(&point, *dtype, CaseClass::Realistic);
-                placed.push((case.map_err(|error| self.wrong(&error))?, point));
+                let case = case.map_err(|error| self.wrong(&error))?;
+                placed.push(PlannedCase { case, axes: point, call: None });
             }
         }
         number_alike(&mut placed);
         Ok(placed)
     }
 
-    fn wrong(&self, error: &kgen_ops::suite::CaseError) -> CommandError {
+    fn wrong(&self, error: &CaseError) -> CommandError {
         CommandError::usage(format!("{}: {error}", self.op.name))
     }
 }
@@ -278,9 +320,9 @@ fn points(axes: &[Axis]) -> Vec<BTreeMap<String, i64>> {
 }
 
 /// Numbers cases whose names are equal: names are made of shapes alone.
-fn number_alike(placed: &mut [PlacedCase]) {
+fn number_alike(placed: &mut [PlannedCase]) {
     let mut taken: BTreeMap<String, usize> = BTreeMap::new();
-    for (case, _) in placed {
+    for PlannedCase { case, .. } in placed {
         let count = taken.entry(case.id.clone()).or_default();
         *count += 1;
         if *count > 1 {

@@ -67,7 +67,11 @@ pub(super) struct PlannedOp {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct PlannedCase {
     pub(super) case: Case,
+    /// Its place in the grid.
     pub(super) axes: BTreeMap<String, i64>,
+    /// Its arguments by the names of the axes, where the grid is a suite's.
+    #[serde(default)]
+    pub(super) call: Option<String>,
 }
 
 impl Draft {
@@ -124,13 +128,13 @@ impl Draft {
         for of in &self.ops {
             let kernels: Result<Vec<_>, CommandError> =
                 self.implementations.iter().map(|named| named.of(&of.op)).collect();
-            let cases = of.cases()?.into_iter().map(|(case, axes)| PlannedCase {
+            let mut cases = of.cases()?;
+            if !on_gpu {
                 // The emulator runs no case of a real size; how large it may be is the emulator's business.
-                case: if on_gpu { case } else { Case { class: CaseClass::Edge, ..case } },
-                axes,
-            });
+                cases.iter_mut().for_each(|planned| planned.case.class = CaseClass::Edge);
+            }
             let (op, definition) = (of.op.name.clone(), of.op.definition.clone());
-            ops.push(PlannedOp { op, definition, cases: cases.collect(), kernels: kernels? });
+            ops.push(PlannedOp { op, definition, cases, kernels: kernels? });
         }
         let session = pool.gpus().first().and_then(|gpu| gpu.session.as_ref());
         Ok(BenchPlan {

@@ -43,11 +43,12 @@ impl Grid {
         Ok(())
     }
 
-    /// Returns the values at each point whose tensors are not too large, the last axis fastest.
+    /// Returns the points at which no tensor is too large, the last axis fastest, each with the values
+    /// there.
     pub(super) fn points(
         &self,
         values: &[(String, TemplateValue)],
-    ) -> Result<Vec<Vec<(String, TemplateValue)>>, CaseError> {
+    ) -> Result<Vec<(Symbols, Vec<(String, TemplateValue)>)>, CaseError> {
         let mut points = vec![Symbols::new()];
         for (name, extents) in &self.axes {
             let mut longer = Vec::with_capacity(points.len() * extents.len());
@@ -60,14 +61,16 @@ impl Grid {
             }
             points = longer;
         }
-        let at = |point: &Symbols| -> Vec<(String, TemplateValue)> {
-            values.iter().map(|(name, value)| (name.clone(), value.at(point))).collect()
+        let at = |point: Symbols| {
+            let values = values.iter().map(|(name, value)| (name.clone(), value.at(&point)));
+            let values: Vec<_> = values.collect();
+            (point, values)
         };
-        let is_small = |values: &Vec<(String, TemplateValue)>| {
+        let is_small = |(_, values): &(Symbols, Vec<(String, TemplateValue)>)| {
             let mut tensors = values.iter().flat_map(|(_, value)| value.tensors());
             tensors.all(|tensor| elements(tensor) <= self.max_elements)
         };
-        let kept: Vec<_> = points.iter().map(at).filter(is_small).collect();
+        let kept: Vec<_> = points.into_iter().map(at).filter(is_small).collect();
         if kept.is_empty() {
             return Err(key_error("grid", "every combination exceeds `max_elements`"));
         }

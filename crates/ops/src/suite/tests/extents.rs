@@ -27,6 +27,24 @@ fn an_extent_may_be_an_expression_of_axes() {
 }
 
 #[test]
+fn the_points_of_a_grid_have_a_place_and_its_call() {
+    let text = "format = 1\nname = \"x\"\ndtypes = [\"f32\"]\n[[ops]]\nname = \"sum\"\ncases = [\
+        { self = \"[7]\", dim = [0] }, \
+        { self = \"[m, 3]\", dim = [0], grid = { m = [2, 7, 90] }, max_elements = 30 }, \
+        { self = \"[m, 3]\", dim = [1], grid = { m = [2] } }]\n";
+    let placed = parse("my.toml", text).unwrap().placed_cases("sum", None).unwrap();
+    let places: Vec<_> = placed
+        .iter()
+        .map(|(_, place)| place.as_ref().map(|place| (place.at["m"], &*place.call)))
+        .collect();
+    let (first, second) = ("self = \"[m, 3]\", dim = [0]", "self = \"[m, 3]\", dim = [1]");
+    assert_eq!(places, [None, Some((2, first)), Some((7, first)), Some((2, second))]);
+    // Cases of one shape have numbers in their names; each has its own place.
+    assert_eq!(placed[3].0.tensor("self").unwrap().spec.shape, [2, 3]);
+    assert_ne!(placed[1].0.id, placed[3].0.id);
+}
+
+#[test]
 fn an_expression_without_a_value_names_its_axes() {
     for (shape, keys, wanted) in [
         ("[k - 5]", "axes = { k = \"2..2\" }", "key `self`: `k - 5` for k = 2 is -3"),
