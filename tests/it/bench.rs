@@ -123,6 +123,10 @@ fn grids_that_are_too_large_or_wrong_are_refused_before_anything_starts() {
         (&["--suite", "sweep", "--batch", "4"], "--suite has its own cases"),
         (&["--ops", "relu", "--dtypes", "f32,bf61"], "did you mean `bf16`?"),
         (&["--ops", "relu", "--baseline", "aten"], "unexpected argument '--baseline'"),
+        (
+            &["--ops", "relu", "--args", "self = \"[b]\", axes = { b = \"1..4\" }"],
+            "--axis NAME=VALUES",
+        ),
         (&[], "needs --ops or --suite"),
     ] {
         fails(at, &[&["bench", "--device", "emu"], args].concat(), 2, &[says]);

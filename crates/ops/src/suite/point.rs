@@ -76,6 +76,7 @@ impl PointCases {
         let table: BTreeMap<String, toml::Table> = toml::from_str(&format!("case = {{ {args} }}"))
             .map_err(|error| key_error("args", error.message()))?;
         let table = table.into_values().next().unwrap_or_default();
+        refuse_own_keys(op, &table)?;
         let any = Range { first: 1, last: 1, log: false };
         let named = axes.iter().map(|axis| (axis.clone(), any)).collect();
         let template = Template::open(op, &table, named)?;
@@ -115,6 +116,27 @@ impl PointCases {
         let draft =
             draft.ok_or_else(|| key_error("dtypes", "none of the arguments' is asked for"))?;
         Ok(build_case(&self.op, &draft)?)
+    }
+}
+
+/// Keys of a suite's case that say something else than the call, which the grid decides here.
+const OF_SUITES: [(&str, &str); 5] = [
+    ("axes", "an axis gets its values from the grid"),
+    ("grid", "an axis gets its values from the grid"),
+    ("max_elements", "a grid is whole"),
+    ("draws", "nothing is drawn in a grid"),
+    ("class", "every case of a grid is timed"),
+];
+
+/// Refuses keys that would change nothing.
+fn refuse_own_keys(op: &OpDef, table: &toml::Table) -> Result<(), CaseError> {
+    let is_given = |key: &str| table.contains_key(key) && op.param(key).is_none();
+    if let Some((key, reason)) = OF_SUITES.into_iter().find(|(key, _)| is_given(key)) {
+        return Err(key_error(key, reason));
+    }
+    match table.get("distributions").and_then(toml::Value::as_array) {
+        Some(kinds) if kinds.len() != 1 => Err(key_error("distributions", "a grid has one")),
+        _ => Ok(()),
     }
 }
 
@@ -177,5 +199,22 @@ mod tests {
         assert!(error("self = \"[1..64]\"").contains("name an axis"));
         assert!(error("input = \"[b]\"").contains("unknown key"));
         assert!(error("self = ").contains("args"));
+        for (args, reason) in [
+            (
+                r#"self = "[b]", axes = { b = "1..4" }"#,
+                "`axes`: an axis gets its values from the grid",
+            ),
+            (
+                r#"self = "[b]", grid = { b = [1, 4] }"#,
+                "`grid`: an axis gets its values from the grid",
+            ),
+            (r#"self = "[b]", class = "edge""#, "`class`: every case of a grid is timed"),
+            (r#"self = "[b]", distributions = ["normal", "zeros"]"#, "a grid has one"),
+        ] {
+            assert!(error(args).contains(reason), "{}", error(args));
+        }
+        assert!(
+            PointCases::parse(relu, r#"self = "[b]", distributions = ["zeros"]"#, &axes()).is_ok()
+        );
     }
 }

@@ -162,8 +162,13 @@ fn on_grid(
             ))
         })?;
     let names: Vec<String> = axes.iter().map(|axis| axis.name.clone()).collect();
-    let wrong = |error: kgen_ops::suite::CaseError| {
-        CommandError::usage(format!("{}: {error}", op.name)).hint(op.signature.clone())
+    let wrong = |error: CaseError| {
+        let is_axis =
+            matches!(&error, CaseError::Key { key, .. } if ["axes", "grid"].contains(&&**key));
+        let advice = "--axis NAME=VALUES gives an axis its values, for example --axis h=1..4";
+        CommandError::usage(format!("{}: {error}", op.name))
+            .hint(op.signature.clone())
+            .maybe_hint(is_axis.then(|| advice.to_owned()))
     };
     let cases = PointCases::parse(op, &arguments, &names).map_err(wrong)?;
     let axes: Vec<Axis> =
