@@ -1,7 +1,8 @@
 //! `full_results.json` and `operator_summary.csv`, with BackendBench's names and fields of kgen's own.
 
-use std::{collections::HashMap, fmt::Write as _};
+use std::collections::HashMap;
 
+use kgen_compare::csv::line;
 use kgen_record::{
     AttemptId, BaselineTiming, CaseOutcome, CaseResult, CaseTiming, Evaluation, LibraryUse, OpKey,
     Spend, Verdict,
@@ -266,8 +267,7 @@ const COLUMNS: &[&str] = &[
 pub fn operator_summary(summary: &Summary) -> String {
     let mut text = COLUMNS.join(",") + "\n";
     for op in &summary.ops {
-        let cells: Vec<_> = cells(op, &summary.device).iter().map(|cell| quoted(cell)).collect();
-        writeln!(text, "{}", cells.join(",")).expect("a string takes any text");
+        text.push_str(&line(cells(op, &summary.device)));
     }
     text
 }
@@ -332,13 +332,4 @@ fn spend_cells(spend: &Spend) -> Vec<String> {
         cost(spend.charged_usd()),
         counted(spend.unpriced.to_string()),
     ]
-}
-
-/// Quotes a cell as RFC 4180 says.
-pub(crate) fn quoted(cell: &str) -> String {
-    if cell.contains([',', '"', '\n', '\r']) {
-        format!("\"{}\"", cell.replace('"', "\"\""))
-    } else {
-        cell.to_owned()
-    }
 }

@@ -21,7 +21,6 @@ mod tests;
 mod text;
 
 pub(crate) use digits::{factor, significant};
-pub(crate) use export::quoted;
 pub use export::{Results, full_results, operator_summary};
 pub use gpus::{GpuId, GpuSummary, gpu_table};
 pub use kernelbench::{EvalResults, KernelBenchError, eval_results};

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use kgen_compare::csv::line;
 use serde_json::Value;
 
 use crate::{Bench, Row, rows};
@@ -52,7 +53,7 @@ pub fn csv(bench: &Bench) -> String {
     let axes = axes(bench);
     let names = CASE.iter().copied().chain(axes.iter().map(|name| &**name));
     let names = names.chain(RESULT).chain([FLAGS]);
-    let mut text = line(names.map(str::to_owned));
+    let mut text = line(names);
     for row in rows(bench) {
         text.push_str(&line(cells(&row, &axes)));
     }
@@ -85,18 +86,5 @@ fn shown(member: &Value) -> String {
         Value::Null => String::new(),
         Value::String(text) => text.clone(),
         other => other.to_string(),
-    }
-}
-
-fn line(cells: impl IntoIterator<Item = String>) -> String {
-    let cells: Vec<String> = cells.into_iter().map(|cell| quoted(&cell)).collect();
-    cells.join(",") + "\n"
-}
-
-fn quoted(cell: &str) -> String {
-    if cell.contains([',', '"', '\n', '\r']) {
-        format!("\"{}\"", cell.replace('"', "\"\""))
-    } else {
-        cell.to_owned()
     }
 }

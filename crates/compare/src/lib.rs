@@ -4,6 +4,7 @@
 //! - [`compare`]: from the one to the other.
 //! - [`summary`]: the result, a [`Comparison`], with intervals and paired tests.
 //! - [`scores()`]: one run in the terms of `KernelBench`.
+//! - [`csv`]: lines of CSV, of whatever table.
 //! - [`html`]: the comparison, or one run, as one page that needs nothing else.
 //!
 //! Pure: reads no file and no clock, and knows nothing of kgen. Everything random comes from one
@@ -13,6 +14,7 @@
 
 mod arm;
 mod compare;
+pub mod csv;
 mod curve;
 pub mod data;
 pub mod html;

@@ -1,7 +1,5 @@
 //! Results as rows, and rows as CSV.
 
-use std::fmt::Write as _;
-
 use kgen_measure::Timing;
 use kgen_record::Target;
 use schemars::JsonSchema;
@@ -113,8 +111,8 @@ impl Row {
     fn line(&self) -> String {
         let whole = |value: Option<u64>| value.map(|value| value.to_string()).unwrap_or_default();
         let cells = [
-            quoted(&self.test),
-            quoted(self.parameter.as_deref().unwrap_or_default()),
+            self.test.clone(),
+            self.parameter.clone().unwrap_or_default(),
             whole(self.bytes),
             digits(self.time_us),
             digits(self.q1_us),
@@ -122,7 +120,7 @@ impl Row {
             digits(self.gbps),
             whole(self.n_samples.map(|n| n as u64)),
         ];
-        cells.join(",")
+        kgen_compare::csv::line(cells)
     }
 }
 
@@ -149,7 +147,7 @@ impl Report {
     pub fn csv(&self) -> String {
         let mut text = format!("{COLUMNS}\n");
         for row in &self.rows {
-            writeln!(text, "{}", row.line()).expect("a string takes any text");
+            text.push_str(&row.line());
         }
         text
     }
@@ -196,14 +194,6 @@ fn summarise(rows: &[Row]) -> Vec<Summary> {
 fn digits(value: Option<f64>) -> String {
     let rounded = |value: f64| format!("{value:.5e}").parse().unwrap_or(value).to_string();
     value.map(rounded).unwrap_or_default()
-}
-
-fn quoted(cell: &str) -> String {
-    if cell.contains([',', '"', '\n', '\r']) {
-        format!("\"{}\"", cell.replace('"', "\"\""))
-    } else {
-        cell.to_owned()
-    }
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand, ValueEnum};
 use jiff::Timestamp;
+use kgen_compare::csv::line;
 use kgen_history::{Added, Entry, ExportRow, History, NewEntry};
 use kgen_settings::Overrides;
 use schemars::JsonSchema;
@@ -15,7 +16,7 @@ use crate::{
     cli::{
         CommandError, Context, args::OutputArgs, exit_codes::Exit, output::FileArgs, ui::json_text,
     },
-    report::{TextTable, quoted},
+    report::TextTable,
 };
 
 pub(super) use entries::{new_entry, unnumbered};
@@ -345,12 +346,8 @@ fn trend(context: &Context, args: &TrendArgs) -> Result<Exit, CommandError> {
     Ok(Exit::Ok)
 }
 
-/// Joins rows as RFC 4180 quotes them.
 fn csv<const N: usize>(columns: &[&str; N], rows: impl Iterator<Item = [String; N]>) -> String {
-    let line = |fields: Vec<String>| fields.join(",");
-    let head = line(columns.iter().map(|name| (*name).to_owned()).collect());
-    let rows = rows.map(|row| line(row.iter().map(|field| quoted(field)).collect()));
-    std::iter::once(head).chain(rows).collect::<Vec<_>>().join("\n")
+    rows.fold(line(columns), |text, row| text + &line(row))
 }
 
 impl From<kgen_history::Error> for CommandError {

@@ -5,11 +5,9 @@
 //! (of a curve's point), `value`, `low`, `high` (95 %), `n_ops`, `n_samples`, `p`, `p_holm`, `marks`.
 //! Numbers have four significant digits. A value that was not measured has no line, or an empty cell.
 
-use std::fmt::Write as _;
+use kgen_compare::{ArmSummary, Comparison, Estimate, OpCell, Quantity, Speed, Spend, csv::line};
 
-use kgen_compare::{ArmSummary, Comparison, Estimate, OpCell, Quantity, Speed, Spend};
-
-use crate::report::{digits::significant, export::quoted};
+use crate::report::digits::significant;
 
 const COLUMNS: [&str; 16] = [
     "arm",
@@ -80,8 +78,7 @@ impl<'a> Line<'a> {
             cell(self.p.map(|[_, corrected]| significant(corrected))),
             self.marks.clone(),
         ];
-        let cells: Vec<String> = cells.iter().map(|cell| quoted(cell)).collect();
-        writeln!(text, "{}", cells.join(",")).expect("a string takes any text");
+        text.push_str(&line(cells));
     }
 }
 
