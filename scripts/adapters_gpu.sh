@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Candle and Burn on a GPU, beside PyTorch and kgen's own kernels: a bench of 9 ops over 4 shapes in f32, f16 and bf16. Needs no
 # Rust; needs a Python with PyTorch for CUDA 13, whose packages hold the libraries that the adapters load. Three minutes.
-#   scripts/adapters_gpu.sh KGEN ADAPTER_DIR OUT
+#   [MAX_TIME=150s] scripts/adapters_gpu.sh KGEN ADAPTER_DIR OUT
 # KGEN: the binary. ADAPTER_DIR: the folder of kgen-candle and kgen-burn; CUDA's headers for kgen-burn are taken from
 # cuda/include in it where that is there, else from Python's packages. OUT: the folder for results.
 set -uo pipefail
@@ -38,7 +38,7 @@ bench() { # NAME FLAG..
   echo "$name: exit $status, $((SECONDS - began)) s" | tee -a "$out/times.txt"
 }
 bench adapters --ops gelu,add,mm,softmax,layer_norm,sum,mse_loss,cross_entropy_loss,embedding --batch 4 --seq 512,2048 --dim 1024,4096 \
-  --dtypes f32,f16,bf16 --impl aten,candle,burn,builtin --max-time 150s
+  --dtypes f32,f16,bf16 --impl aten,candle,burn,builtin --max-time "${MAX_TIME:-150s}"
 rm -f "$out"/benches/*/bench.html
 cat "$out/machine.txt" "$out/adapters.txt"
 tail -n 20 "$out/adapters.err"
