@@ -1,6 +1,6 @@
 //! Tensors of any rank: Burn has the rank in the type.
 
-use burn::tensor::{BasicOps, DType as Burns, Float, Int, TensorData, backend::Backend};
+use burn::tensor::{BasicOps, DType as Burns, Float, Int, TensorData, backend::BackendTypes};
 use kgen_adapter::{DType, Refusal, unsupported};
 
 use crate::refused;
@@ -11,7 +11,7 @@ pub(crate) type B = burn::backend::Cuda;
 #[cfg(not(feature = "cuda"))]
 pub(crate) type B = burn::backend::Flex;
 
-pub(crate) type Device = <B as Backend>::Device;
+pub(crate) type Device = <B as BackendTypes>::Device;
 pub(crate) type Tensor<const D: usize, K = Float> = burn::tensor::Tensor<B, D, K>;
 
 /// A tensor of one of the ranks that the table is made for.
