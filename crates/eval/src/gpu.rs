@@ -28,7 +28,7 @@ use super::{
     reference_kernel,
     rounding::RoundingPools,
     session::{InputSource, Modules, Session},
-    side::{Beside, Processes},
+    side::{OutOfProcess, Processes},
     timing,
 };
 
@@ -69,24 +69,24 @@ pub fn gpu_half(
     builder.enter(Stage::Execute);
     device.limit_kernels(Duration::from_secs_f64(job.limits.case_s));
     let (run_s, precision) = (job.limits.case_s, job.precision);
-    let beside = Beside::new(&processes, &job.op, &job.candidate, precision, run_s);
-    let loader = match &beside {
-        Some(beside) => Loader::of_external(program, beside),
+    let external = OutOfProcess::new(&processes, &job.op, &job.candidate, precision, run_s);
+    let loader = match &external {
+        Some(external) => Loader::of_external(program, external),
         None => Loader::new(program),
     };
     let pools = RoundingPools::default();
     let trusted = full::Loaded::new(program.full_size.as_deref());
     let module = full::module_reference(&job.op);
-    let module = module
-        .as_ref()
-        .and_then(|reference| Beside::new(&processes, &job.op, reference, precision, MODULE_S));
-    let baselines = baselines_beside(job, &processes);
+    let module = module.as_ref().and_then(|reference| {
+        OutOfProcess::new(&processes, &job.op, reference, precision, MODULE_S)
+    });
+    let baselines = out_of_process_baselines(job, &processes);
     let mut judge = GpuEvaluation {
         job,
         loader,
         trusted,
         module: module.as_ref(),
-        beside: beside.as_ref(),
+        external: external.as_ref(),
         baselines: &baselines,
         device,
         builder,
@@ -122,18 +122,18 @@ fn too_big_for_host(program: &Program, case: &Case, index: usize) -> Option<Stri
 }
 
 /// Returns the baselines of a request that run in processes beside the worker.
-fn baselines_beside<'a>(
+fn out_of_process_baselines<'a>(
     job: &'a Job<'a>,
     processes: &'a Processes<'a>,
-) -> Vec<(&'a str, Beside<'a>)> {
+) -> Vec<(&'a str, OutOfProcess<'a>)> {
     let (op, run_s) = (&job.op, job.limits.case_s);
     let baselines = job.timing.iter().flat_map(|timing| &timing.baselines);
-    let beside = |baseline: &'a BaselineRequest| {
+    let external = |baseline: &'a BaselineRequest| {
         let implementation = &baseline.implementation;
-        let beside = Beside::new(processes, op, implementation, job.precision, run_s)?;
-        Some((baseline.name.as_str(), beside))
+        let external = OutOfProcess::new(processes, op, implementation, job.precision, run_s)?;
+        Some((baseline.name.as_str(), external))
     };
-    baselines.filter_map(beside).collect()
+    baselines.filter_map(external).collect()
 }
 
 /// The state of a GPU half.
@@ -141,12 +141,12 @@ struct GpuEvaluation<'a, 'd> {
     job: &'a Job<'a>,
     loader: Loader<'a>,
     /// Where the candidate runs in a process beside the worker.
-    beside: Option<&'a Beside<'a>>,
+    external: Option<&'a OutOfProcess<'a>>,
     /// The baselines that run there.
-    baselines: &'a [(&'a str, Beside<'a>)],
+    baselines: &'a [(&'a str, OutOfProcess<'a>)],
     trusted: full::Loaded<'a>,
     /// The module that gives the references of its realistic cases.
-    module: Option<&'a Beside<'a>>,
+    module: Option<&'a OutOfProcess<'a>>,
     device: &'d mut dyn Device,
     builder: EvaluationBuilder<'d>,
     pools: RoundingPools,
@@ -158,7 +158,7 @@ struct GpuEvaluation<'a, 'd> {
 impl<'a> GpuEvaluation<'a, '_> {
     /// Returns why no further case can run, if so.
     fn given_up(&self) -> Option<&'static str> {
-        let reason = match self.beside {
+        let reason = match self.external {
             Some(_) => "the process that runs it was lost in an earlier case",
             None => "the device was lost in an earlier case",
         };
@@ -275,8 +275,8 @@ impl<'a> GpuEvaluation<'a, '_> {
             Ok(modules) => {
                 // From here on the kernel may hang: the parent's deadline for a case begins.
                 self.builder.case_started(index);
-                if let Some(beside) = self.beside {
-                    self.builder.waiting(beside.limit());
+                if let Some(external) = self.external {
+                    self.builder.waiting(external.limit());
                 }
                 Ok(Some(modules))
             }
@@ -294,7 +294,7 @@ impl<'a> GpuEvaluation<'a, '_> {
     fn done(&mut self, index: usize, ran: Ran) {
         let Ran { mut result, rounding, device_lost, .. } = ran;
         // A library need not take every call; a candidate's own code must.
-        if self.beside.is_some() && result.outcome == UNSUPPORTED && !device_lost {
+        if self.external.is_some() && result.outcome == UNSUPPORTED && !device_lost {
             let reason = result.findings.first().map(|finding| finding.message.clone());
             result.outcome = CaseOutcome::Skipped { reason: reason.unwrap_or_default() };
         }
@@ -381,9 +381,12 @@ impl<'a> GpuEvaluation<'a, '_> {
         // Nothing that the modules held while outputs were judged lives on into the timing.
         self.loader.unload(self.device);
         self.builder.case_started(program.case);
-        let externals: Vec<(&str, &dyn External)> =
-            self.baselines.iter().map(|(name, beside)| (*name, beside as &dyn External)).collect();
-        let limit = self.baselines.iter().map(|(_, beside)| beside.limit()).sum();
+        let externals: Vec<(&str, &dyn External)> = self
+            .baselines
+            .iter()
+            .map(|(name, external)| (*name, external as &dyn External))
+            .collect();
+        let limit = self.baselines.iter().map(|(_, external)| external.limit()).sum();
         if Duration::ZERO < limit {
             self.builder.waiting(limit);
         }

@@ -7,7 +7,7 @@ use crate::{
     CaseProgram, Error, FullSizeProgram,
     loader::{self, Loader},
     session::Modules,
-    side::Beside,
+    side::OutOfProcess,
 };
 
 /// The source of the results that outputs are compared with, beside kgen's own kernels.
@@ -23,7 +23,7 @@ pub(super) enum TrustedBy<'a> {
     /// The builtin kernel of the op.
     Kernel { program: &'a CaseProgram, modules: Modules<'a> },
     /// The PyTorch module in f64.
-    Module(&'a Beside<'a>),
+    Module(&'a OutOfProcess<'a>),
 }
 
 impl<'a> Trusted<'a> {
@@ -63,7 +63,7 @@ impl<'a> Loaded<'a> {
         &mut self,
         device: &mut dyn Device,
         case: usize,
-        module: Option<&'a Beside<'a>>,
+        module: Option<&'a OutOfProcess<'a>>,
     ) -> Result<Trusted<'a>, Error> {
         let missing = || Error::OwnKernels("the case has no trusted kernel".to_owned());
         let code = self.code.as_mut().ok_or_else(missing)?;

@@ -22,7 +22,7 @@ use super::{
 };
 use crate::{
     external::{CaseBuffers, External as _},
-    side::Beside,
+    side::OutOfProcess,
 };
 
 /// Elements of each output that are chosen.
@@ -80,7 +80,7 @@ impl Look {
 
 /// The module's results on the device, rounded to the types of the outputs.
 pub(super) struct ModuleResults<'p> {
-    python: &'p Beside<'p>,
+    python: &'p OutOfProcess<'p>,
     buffers: Vec<BufferId>,
     /// Names the values of the inputs to the process.
     number: i64,
@@ -90,7 +90,7 @@ impl<'p> ModuleResults<'p> {
     /// Runs the module on the inputs of a candidate.
     pub(super) fn compute(
         device: &mut dyn Device,
-        python: &'p Beside<'p>,
+        python: &'p OutOfProcess<'p>,
         case: &Case,
         inputs: &[BufferId],
         outputs: &[(String, TensorSpec)],
@@ -163,7 +163,7 @@ fn floats(bytes: &[u8]) -> Vec<f64> {
 /// Calls a function of the module's text; returns the buffers with its results.
 fn run(
     device: &mut dyn Device,
-    python: &Beside<'_>,
+    python: &OutOfProcess<'_>,
     case: &Case,
     inputs: &[BufferId],
     specs: &[(String, TensorSpec)],
@@ -181,7 +181,7 @@ fn run(
 
 fn fill(
     device: &mut dyn Device,
-    python: &Beside<'_>,
+    python: &OutOfProcess<'_>,
     case: &Case,
     inputs: &[BufferId],
     specs: &[(String, TensorSpec)],

@@ -28,7 +28,7 @@ use crate::{
     execute::{CaseData, Ran, conclude, from_error, wrong_when_timed},
     memory,
     session::{InputSource, Modules, Session},
-    side::Beside,
+    side::OutOfProcess,
 };
 
 /// Bytes that outputs and scratch hold before a run, in turn over the data sets: NaN in every
@@ -270,7 +270,7 @@ impl<'p> Run<'p> {
         &mut self,
         device: &mut dyn Device,
         session: &Session<'_>,
-        python: &Beside<'_>,
+        python: &OutOfProcess<'_>,
         set: usize,
         poison: u8,
     ) -> Result<Vec<Comparison>, EvalError> {

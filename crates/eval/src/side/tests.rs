@@ -18,7 +18,7 @@ use kgen_record::{
 };
 use serde_json::{Value, json};
 
-use super::{Beside, Processes};
+use super::{OutOfProcess, Processes};
 use crate::{
     Program, Progress,
     external::{CaseBuffers, External as _},
@@ -204,7 +204,8 @@ fn a_bound_call_is_timed_by_the_process_after_a_flush() {
     let processes = Processes::new(&sides);
     let implementation = Implementation::python(PythonKind::Aten);
     let op = kgen_ops::op::find("relu").unwrap();
-    let python = Beside::new(&processes, op, &implementation, Precision::Strict, 5.0).unwrap();
+    let python =
+        OutOfProcess::new(&processes, op, &implementation, Precision::Strict, 5.0).unwrap();
     let case = suite::load("smoke").unwrap().cases("relu", None, 1).unwrap().remove(0);
     let mut device = EmuDevice::new(&Target::h100_class());
     let input = device.alloc("self", 4, 4).unwrap();
@@ -297,7 +298,7 @@ fn times_that_cannot_be_true_are_suspicious_and_end_the_adapter() {
     let (_folder, side, sides) = adapter(Manner::Lies);
     let processes = Processes::new(&sides);
     let op = kgen_ops::op::find("relu").unwrap();
-    let beside = Beside::new(&processes, op, &CANDLE, Precision::Strict, 5.0).unwrap();
+    let beside = OutOfProcess::new(&processes, op, &CANDLE, Precision::Strict, 5.0).unwrap();
     let case = suite::load("smoke").unwrap().cases("relu", None, 1).unwrap().remove(0);
     let mut device = EmuDevice::new(&Target::h100_class());
     let input = device.alloc("self", 4, 4).unwrap();

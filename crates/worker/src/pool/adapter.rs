@@ -16,9 +16,9 @@ pub(super) fn spec(
     scratch: &Scratch,
 ) -> Result<(Spec, PathBuf), Failure> {
     let kgen = std::env::current_exe().ok();
-    let beside = kgen.as_deref().and_then(|path| path.parent());
+    let sidecars = kgen.as_deref().and_then(|path| path.parent());
     let named = starters.config.adapters.get(&adapter);
-    let path = adapter::find(adapter, named.map(PathBuf::as_path), beside)
+    let path = adapter::find(adapter, named.map(PathBuf::as_path), sidecars)
         .map_err(|missing| Failure::Final(missing.to_string()))?;
     let spec = Spec::new(&path, scratch.path()).inherit(DEVICE_ENV).env("TMPDIR", scratch.path());
     Ok((spec, path))

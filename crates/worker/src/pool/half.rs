@@ -134,8 +134,8 @@ impl Task<'_> {
     }
 
     async fn release(&self, lease: &mut Lease<'_>, sides: &Sides, broken: &[Sidecar]) {
-        if let Some((beside, device)) = lease.beside() {
-            beside.job_done(self.starters, &device, sides, broken).await;
+        if let Some((sidecars, device)) = lease.sidecars() {
+            sidecars.job_done(self.starters, &device, sides, broken).await;
         }
     }
 }
@@ -169,8 +169,8 @@ async fn sides_for(
 ) -> Sides {
     let uuid = worker.hello().target.as_ref().and_then(|target| target.uuid.as_deref());
     let watch = lease.watcher();
-    match lease.beside() {
-        Some((beside, device)) => beside.ready(starters, programs, &device, uuid, watch).await,
+    match lease.sidecars() {
+        Some((sidecars, device)) => sidecars.ready(starters, programs, &device, uuid, watch).await,
         None => Sides::default(),
     }
 }

@@ -102,13 +102,13 @@ impl Starters {
 
 /// The processes of one place.
 #[derive(Default)]
-pub(super) struct Beside {
+pub(super) struct Sidecars {
     processes: BTreeMap<Sidecar, SideProcess>,
     /// The folder that they share with their worker.
     place: Option<Arc<Scratch>>,
 }
 
-impl Beside {
+impl Sidecars {
     /// Returns none that runs, for a place.
     pub(super) fn in_place(place: Option<Arc<Scratch>>) -> Self {
         Self { place, ..Self::default() }
@@ -278,7 +278,7 @@ fn started(facts: &Facts, device: &str) -> String {
 
 /// A Python process of a caller that uses the GPU itself, without workers.
 pub struct LonePython {
-    beside: Beside,
+    sidecars: Sidecars,
 }
 
 impl LonePython {
@@ -286,15 +286,15 @@ impl LonePython {
     ///
     /// `device`: the GPU's index; `uuid`: its UUID, which PyTorch must see under that index too.
     pub async fn start(config: &PoolConfig, device: u32, uuid: Option<&str>) -> (Self, Side) {
-        let mut beside = Beside::default();
+        let mut sidecars = Sidecars::default();
         let (starters, device) = (Starters::new(config), format!("cuda:{device}"));
-        let ready = beside.ready(&starters, &[Sidecar::Python], &device, uuid, |_| {});
+        let ready = sidecars.ready(&starters, &[Sidecar::Python], &device, uuid, |_| {});
         let sides = Box::pin(ready).await;
-        (Self { beside }, sides.of(Sidecar::Python).clone())
+        (Self { sidecars }, sides.of(Sidecar::Python).clone())
     }
 
     pub async fn end(mut self) {
-        self.beside.end().await;
+        self.sidecars.end().await;
     }
 }
 
@@ -388,7 +388,7 @@ impl Process {
 
     async fn kill(&mut self) {
         if let Err(error) = self.child.stop(Duration::ZERO).await {
-            tracing::warn!(%error, "a process beside a worker does not end");
+            tracing::warn!(%error, "a process sidecars a worker does not end");
         }
     }
 }

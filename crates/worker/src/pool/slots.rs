@@ -17,7 +17,7 @@ use super::{
     link::Worker,
     lock,
     notice::Notices,
-    side::{Beside, CPU},
+    side::{CPU, Sidecars},
 };
 use crate::{Error, protocol::Role};
 
@@ -40,7 +40,7 @@ pub(super) struct Slots {
 struct Slot {
     launch: Launch,
     worker: Option<Worker>,
-    beside: Beside,
+    sidecars: Sidecars,
 }
 
 /// The right to use one place; comes back when dropped, without its worker if that was taken.
@@ -57,8 +57,8 @@ impl Slots {
         notices: Notices,
     ) -> Self {
         let slot = |(launch, worker): (Launch, _)| {
-            let beside = Beside::in_place(launch.place.clone());
-            Slot { launch, worker, beside }
+            let sidecars = Sidecars::in_place(launch.place.clone());
+            Slot { launch, worker, sidecars }
         };
         let idle: Vec<Slot> = places.into_iter().map(slot).collect();
         Self {
@@ -113,7 +113,7 @@ impl Slots {
 
 impl Slot {
     async fn end(self) {
-        let Self { worker, mut beside, .. } = self;
+        let Self { worker, mut sidecars, .. } = self;
         let worker = async {
             if let Some(worker) = worker
                 && let Err(error) = worker.shut_down().await
@@ -121,7 +121,7 @@ impl Slot {
                 tracing::warn!(%error, "a worker did not end");
             }
         };
-        tokio::join!(worker, beside.end());
+        tokio::join!(worker, sidecars.end());
     }
 }
 
@@ -147,7 +147,7 @@ impl Lease<'_> {
         {
             return Ok(worker);
         }
-        slot.launch.setup.side_pids = slot.beside.pids();
+        slot.launch.setup.side_pids = slot.sidecars.pids();
         let role = slot.launch.setup.role;
         let mut last = Error::ShutDown;
         for wait in &slot.launch.start_waits {
@@ -177,13 +177,13 @@ impl Lease<'_> {
     }
 
     /// Returns the processes of the place, and their device as PyTorch calls it.
-    pub(super) fn beside(&mut self) -> Option<(&mut Beside, String)> {
+    pub(super) fn sidecars(&mut self) -> Option<(&mut Sidecars, String)> {
         let slot = self.slot.as_mut()?;
         let device = match slot.launch.setup.role {
             Role::Cpu => CPU.to_owned(),
             Role::Gpu => format!("cuda:{}", slot.launch.setup.device),
         };
-        Some((&mut slot.beside, device))
+        Some((&mut slot.sidecars, device))
     }
 
     /// Has the next cpu worker of this place speak with a Python process; returns whether the last one
@@ -200,7 +200,7 @@ impl Lease<'_> {
 
     /// Returns the numbers of the place's processes beside its worker.
     pub(super) fn side_pids(&self) -> Vec<u32> {
-        self.slot.as_ref().map(|slot| slot.beside.pids()).unwrap_or_default()
+        self.slot.as_ref().map(|slot| slot.sidecars.pids()).unwrap_or_default()
     }
 
     /// Returns the error of a process that does not die; a GPU that it holds is given up.

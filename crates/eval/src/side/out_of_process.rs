@@ -43,7 +43,7 @@ const fn prepare_limit(kind: Kind) -> Duration {
 const WARM_UP: u32 = 1;
 
 /// An implementation for an op that a process beside the worker runs.
-pub(crate) struct Beside<'p> {
+pub(crate) struct OutOfProcess<'p> {
     process: &'p Process<'p>,
     op: Arc<OpDef>,
     callee: Callee<'p>,
@@ -51,7 +51,7 @@ pub(crate) struct Beside<'p> {
     run_limit: Duration,
 }
 
-impl<'p> Beside<'p> {
+impl<'p> OutOfProcess<'p> {
     /// Returns an implementation in its process; `None` where none runs it.
     ///
     /// `run_s`: seconds that one call may take.
@@ -76,9 +76,13 @@ impl<'p> Beside<'p> {
     }
 
     /// Returns another function of the same module, which is given lists behind the op's arguments.
-    pub(crate) fn function<'q>(&'q self, entry: &'q str, lists: &'q [Vec<i64>]) -> Beside<'q> {
+    pub(crate) fn function<'q>(
+        &'q self,
+        entry: &'q str,
+        lists: &'q [Vec<i64>],
+    ) -> OutOfProcess<'q> {
         let callee = Callee { entry: Some(entry), lists, ..self.callee };
-        Beside { op: Arc::clone(&self.op), callee, ..*self }
+        OutOfProcess { op: Arc::clone(&self.op), callee, ..*self }
     }
 
     /// Returns the longest time that judging one case may wait for the process.
@@ -166,7 +170,7 @@ impl<'p> Beside<'p> {
     }
 }
 
-impl External for Beside<'_> {
+impl External for OutOfProcess<'_> {
     fn bind<'s>(
         &'s self,
         device: &mut dyn Device,
