@@ -173,7 +173,7 @@ async fn what_leads_to_no_hello_is_said_once_and_clearly() {
             r#"echo '{"kind":"failed","message":"no NVRTC","cause":"machine","broken":[]}'"#,
             "failed to start a cpu worker: no NVRTC",
         ),
-        (&format!("echo '{hello}'; exec sleep 1000"), "speaks protocol 99, this kgen speaks 5"),
+        (&format!("echo '{hello}'; exec sleep 1000"), "speaks protocol 99, this kgen speaks 6"),
     ] {
         let fake = Fake::with_preamble(preamble, "");
         let begin = Instant::now();

@@ -18,6 +18,9 @@ pub(super) struct Grid {
     max_elements: usize,
 }
 
+/// The extents of the axes at a point of a grid, and the values of a case there.
+pub(super) type Point = (Symbols, Vec<(String, TemplateValue)>);
+
 /// Reads the keys `grid` and `max_elements` of a case; without them there is one point.
 pub(super) fn read(table: &toml::Table) -> Result<Grid, CaseError> {
     let axes: BTreeMap<String, Vec<usize>> = super::read(table, "grid")?.unwrap_or_default();
@@ -48,7 +51,7 @@ impl Grid {
     pub(super) fn points(
         &self,
         values: &[(String, TemplateValue)],
-    ) -> Result<Vec<(Symbols, Vec<(String, TemplateValue)>)>, CaseError> {
+    ) -> Result<Vec<Point>, CaseError> {
         let mut points = vec![Symbols::new()];
         for (name, extents) in &self.axes {
             let mut longer = Vec::with_capacity(points.len() * extents.len());
