@@ -100,14 +100,31 @@ impl History {
     ///
     /// Those of the file.
     pub fn lines(&self) -> Result<Vec<Line>, Error> {
+        self.lines_where(None)
+    }
+
+    /// Returns how the series of two entries went, on the GPUs of these two.
+    ///
+    /// # Errors
+    ///
+    /// Those of the file.
+    pub fn lines_of(&self, pair: [&Entry; 2]) -> Result<Vec<Line>, Error> {
+        self.lines_where(Some(pair))
+    }
+
+    fn lines_where(&self, pair: Option<[&Entry; 2]>) -> Result<Vec<Line>, Error> {
         let mut entries = self.entries()?;
         entries.reverse();
+        if let Some(pair) = pair {
+            entries.retain(|entry| pair.iter().any(|of| gpu(of) == gpu(entry)));
+        }
         let of_number: HashMap<i64, usize> =
             entries.iter().enumerate().map(|(at, entry)| (entry.number, at)).collect();
         let gpus = gpus(&entries);
         let mut found: HashMap<(i64, usize, &str), Medians> = HashMap::new();
-        self.each_median(|median| {
-            // An entry that came since the first reading is left out; so is a time below the clock's step.
+        self.each_median(pair.map(|pair| pair.map(|entry| entry.number)), |median| {
+            // Other GPUs and entries that came since the first reading are left out; so is a time below the
+            // clock's step.
             if let Some(at) = of_number.get(&median.entry).filter(|_| 0.0 < median.median_us) {
                 let key = (median.series, gpus[*at], median.mode.name());
                 let new = || Medians { mode: median.mode, of_entries: Vec::new() };

@@ -8,6 +8,10 @@
 
 #![warn(missing_docs)]
 
+// An example is a module of the tests.
+#[cfg(test)]
+extern crate self as kgen_history;
+
 mod change;
 pub mod dashboard;
 mod entry;

@@ -6,7 +6,8 @@ mod report;
 use std::path::Path;
 
 use clap::{Args, ValueEnum};
-use kgen_history::{Entry, History, Options, Report};
+use kgen_history::{Entry, History, Method, Options, Row};
+use rayon::prelude::*;
 
 use crate::cli::{
     CommandError, Context,
@@ -95,13 +96,22 @@ pub(crate) fn run(context: &Context, args: &RegressArgs) -> Result<Exit, Command
     if !args.recorded {
         again::measure(context, &root, args, &mut found, [&old, &new], &options)?;
     }
-    let changes = changes(&history, &found)?;
+    if args.min_effect < Options::SESSION && found.rows.iter().any(is_recorded) {
+        context
+            .ui
+            .note("recorded samples decide on nothing below 1 %: sessions differ by that much");
+    }
+    let changes = changes(&history, [&old, &new])?;
     let data = RegressData::new(&recorded, &found, changes);
     context.ui.result(&data, || match args.format {
         RegressFormat::Markdown => data.markdown(),
         RegressFormat::Table | RegressFormat::Json => data.text(context.ui.narrow_screen()),
     })?;
     Ok(if found.count("slower") + found.count("wrong") > 0 { Exit::NotSolved } else { Exit::Ok })
+}
+
+fn is_recorded(row: &Row) -> bool {
+    row.ratio.is_some_and(|ratio| ratio.method == Method::Recorded)
 }
 
 fn nothing(reason: &str) -> CommandError {
@@ -142,12 +152,10 @@ fn find(history: &History, name: &str) -> Result<Entry, CommandError> {
     history.find(name).or_else(|missing| history.find(id).map_err(|_| missing.into()))
 }
 
-/// Finds the change points of the cases of a report.
-fn changes(history: &History, report: &Report) -> Result<Vec<report::CaseChanges>, CommandError> {
-    let wanted: std::collections::HashSet<_> = report.rows.iter().map(|row| &row.series).collect();
-    let lines = history.lines()?;
-    let lines = lines.iter().filter(|line| wanted.contains(&line.series));
-    let changed = lines.map(report::CaseChanges::of);
+/// Finds the change points of the cases of two entries, on their GPUs.
+fn changes(history: &History, pair: [&Entry; 2]) -> Result<Vec<report::CaseChanges>, CommandError> {
+    let lines = history.lines_of(pair)?;
+    let changed = lines.par_iter().map(report::CaseChanges::of);
     Ok(changed.filter(|case| !case.points.is_empty()).collect())
 }
 

@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 use kgen_measure::Mode;
-use rusqlite::{Connection, OptionalExtension, Row, types::Type};
+use rusqlite::{Connection, OptionalExtension, Row, params_from_iter, types::Type};
 
 use super::History;
 use crate::{
@@ -80,13 +80,21 @@ impl History {
         rows.collect::<rusqlite::Result<_>>().at(&self.path)
     }
 
-    /// Hands out all medians, series by series.
-    pub(crate) fn each_median(&self, mut found: impl FnMut(Median)) -> Result<(), Error> {
-        let sql = "SELECT series, entry, mode, median_us FROM results INDEXED BY times \
-                   WHERE median_us IS NOT NULL ORDER BY series";
+    /// Hands out all medians, or those of the series of two entries, series by series.
+    pub(crate) fn each_median(
+        &self,
+        pair: Option<[i64; 2]>,
+        mut found: impl FnMut(Median),
+    ) -> Result<(), Error> {
+        let of_pair = pair
+            .map_or("", |_| "AND series IN (SELECT series FROM results WHERE entry IN (?1, ?2))");
+        let sql = format!(
+            "SELECT series, entry, mode, median_us FROM results INDEXED BY times \
+             WHERE median_us IS NOT NULL {of_pair} ORDER BY series"
+        );
         let mut read = || {
-            let mut statement = self.connection.prepare(sql)?;
-            let mut rows = statement.query([])?;
+            let mut statement = self.connection.prepare(&sql)?;
+            let mut rows = statement.query(params_from_iter(pair.into_iter().flatten()))?;
             while let Some(row) = rows.next()? {
                 let mode = mode(row.get_ref(2)?.as_str()?, 2)?;
                 found(Median {

@@ -58,6 +58,13 @@ fn gpus_and_modes_are_lines_of_their_own() {
     let mut hot = bench(4, vec![timed("relu", &[0.5])]);
     hot.results[0].timing.as_mut().unwrap().0 = Mode::Hot;
     add(history, &hot, None);
+    let [gelu_and_relu, relu] =
+        [1, 2].map(|number: i64| history.find(&number.to_string()).unwrap());
+    let of_pair = history.lines_of([&relu, &relu]).unwrap();
+    assert!(of_pair.iter().all(|line| line.series.op == "relu" && line.gpu == "NVIDIA H200"));
+    // Both of its modes, and nothing of another GPU.
+    assert_eq!(of_pair.iter().map(|line| line.points.len()).collect::<Vec<_>>(), [2, 1]);
+    assert_eq!(history.lines_of([&relu, &gelu_and_relu]).unwrap().len(), 3);
     let lines = history.lines().unwrap();
     let found: Vec<_> = lines
         .iter()

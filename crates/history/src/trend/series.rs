@@ -1,6 +1,7 @@
 //! Series as rows of a table, each with its drawing and its newest change.
 
 use maud::{Markup, html};
+use rayon::prelude::*;
 
 use super::spark;
 use crate::{ChangePoint, Line, change_points};
@@ -35,7 +36,7 @@ impl Trend<'_> {
 /// Returns the series that have a point, those first whose newest change is the largest.
 pub(crate) fn sorted(lines: &[Line]) -> Vec<Trend<'_>> {
     let mut trends: Vec<Trend<'_>> = lines
-        .iter()
+        .par_iter()
         .filter(|line| !line.points.is_empty())
         .map(|line| Trend { line, changes: change_points(&line.points) })
         .collect();
