@@ -83,7 +83,7 @@ impl Library for Burn {
     }
 
     fn submit(&self, results: Vec<Value>) -> Result<(), Refusal> {
-        // What is dropped before it is computed is never written, and only a wait has all of it computed.
+        // A result that is dropped before it is computed is never written, and only a wait has all of it computed.
         self.sync()?;
         drop(results);
         Ok(())

@@ -1,4 +1,4 @@
-//! What every adapter has in common: the protocol of `adapters/README.md` over a Unix socket, the places of
+//! The part that all adapters share: the protocol of `adapters/README.md` over a Unix socket, the places of
 //! tensors, and how calls are timed. A library is a [`Library`]; [`main`] is its program.
 
 mod args;

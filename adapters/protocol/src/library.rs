@@ -1,4 +1,4 @@
-//! What a library must have to be behind the protocol.
+//! The interface between a library and the protocol.
 
 use crate::{
     args::Args,
