@@ -199,7 +199,7 @@ fn layer_norm(args: &Args) -> Bound {
     shaped(args.spec(x).shape.clone(), move |tensors| {
         let weight = weight.of(tensors).float()?.r1()?;
         let bias = bias.map(|bias| bias.of(tensors).float()?.r1()).transpose()?;
-        // Its first value is not made before it is read.
+        // Parameters are initialised when they are first read, and these never are.
         let config = LayerNormConfig::new(width).with_epsilon(eps).with_bias(bias.is_some());
         let mut norm = config.init(&weight.device());
         norm.gamma = Param::from_tensor(weight);
