@@ -6,23 +6,10 @@ mod browser;
 
 use std::path::PathBuf;
 
-use browser::Browser;
+use browser::{BAD_TEXTS, Browser};
 use kgen_membench::{LeftOut, Measured, Report, Row, Test, page};
 use kgen_record::Target;
 use serde_json::{Value, json};
-
-/// Texts of drawings that lie outside of them, or on others of the same drawing.
-const BAD_TEXTS: &str = "[...document.querySelectorAll('figure svg')].flatMap(svg => {
-    const box = svg.getBoundingClientRect();
-    const texts = [...svg.querySelectorAll('text')].map(text => [text, text.getBoundingClientRect()]);
-    const outside = ([, t]) => t.left < box.left - 1 || box.right + 1 < t.right
-        || t.top < box.top - 1 || box.bottom + 1 < t.bottom;
-    const over = (a, b) => a.left < b.right - 1 && b.left < a.right - 1
-        && a.top < b.bottom - 3 && b.top < a.bottom - 3;
-    const hidden = ([text, t], at) => texts.some(([, other], n) => at < n && over(t, other));
-    return texts.filter((text, at) => outside(text) || hidden(text, at))
-        .map(([text]) => svg.closest('figure').id + ': ' + text.textContent);
-})";
 
 /// All tests of all kinds over the sizes of a real run, on a GPU whose name is markup.
 fn report() -> Report {

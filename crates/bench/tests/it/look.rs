@@ -5,20 +5,10 @@ use std::path::PathBuf;
 use kgen_bench::{Bench, page, plots};
 use serde_json::{Value, json};
 
-use crate::{browser::Browser, sample};
-
-/// Texts of drawings that lie outside of them, or on others of the same drawing.
-const BAD_TEXTS: &str = "[...document.querySelectorAll('figure svg, svg[xmlns]')].flatMap(svg => {
-    const box = svg.getBoundingClientRect();
-    const texts = [...svg.querySelectorAll('text')].map(text => [text, text.getBoundingClientRect()]);
-    const outside = ([, t]) => t.left < box.left - 1 || box.right + 1 < t.right
-        || t.top < box.top - 1 || box.bottom + 1 < t.bottom;
-    const over = (a, b) => a.left < b.right - 1 && b.left < a.right - 1
-        && a.top < b.bottom - 3 && b.top < a.bottom - 3;
-    const hidden = ([text, t], at) => texts.some(([, other], n) => at < n && over(t, other));
-    return texts.filter((text, at) => outside(text) || hidden(text, at))
-        .map(([text]) => (svg.closest('figure') ?? svg).id + ': ' + text.textContent);
-})";
+use crate::{
+    browser::{BAD_TEXTS, Browser},
+    sample,
+};
 
 fn file(name: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("bench-{name}"))

@@ -20,6 +20,19 @@ const REQUIRED: &str = "KGEN_REQUIRE_CHROMIUM";
 /// Names that distributions give it.
 const NAMES: [&str; 4] = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable"];
 
+/// Texts of drawings that lie outside of them, that are too small to be read, or that lie on others.
+pub(crate) const BAD_TEXTS: &str = "[...document.querySelectorAll('figure svg, svg[xmlns]')].flatMap(svg => {
+    const box = svg.getBoundingClientRect();
+    const texts = [...svg.querySelectorAll('text')].map(text => [text, text.getBoundingClientRect()]);
+    const outside = ([, t]) => t.left < box.left - 1 || box.right + 1 < t.right
+        || t.top < box.top - 1 || box.bottom + 1 < t.bottom || 0 < t.height && t.height < 9;
+    const over = (a, b) => a.left < b.right - 1 && b.left < a.right - 1
+        && a.top < b.bottom - 3 && b.top < a.bottom - 3;
+    const hidden = ([text, t], at) => texts.some(([, other], n) => at < n && over(t, other));
+    return texts.filter((text, at) => outside(text) || hidden(text, at))
+        .map(([text]) => (svg.closest('figure') ?? svg).id + ': ' + text.textContent);
+})";
+
 /// One Chromium with one page.
 pub(crate) struct Browser {
     child: Child,
@@ -91,7 +104,7 @@ impl Browser {
         let attach = json!({ "targetId": target["targetId"], "flatten": true });
         let session = browser.call("Target.attachToTarget", &attach);
         browser.session = Some(session["sessionId"].as_str().unwrap().to_owned());
-        for domain in ["Page", "Runtime", "Log", "Network", "Accessibility"] {
+        for domain in ["Page", "Runtime", "Log", "Network"] {
             browser.call(&format!("{domain}.enable"), &json!({}));
         }
         Some(browser)
@@ -129,11 +142,12 @@ impl Browser {
         let size = json!({
             "width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 600
         });
-        self.call("Emulation.setDeviceMetricsOverride", &size);
-        // A page that differs only in its anchor would not be loaded anew.
+        // A page that differs only in its anchor would not be loaded anew, and the last one is not laid out in
+        // the new width.
         self.events.clear();
         self.call("Page.navigate", &json!({ "url": "about:blank" }));
         self.wait_for("Page.loadEventFired");
+        self.call("Emulation.setDeviceMetricsOverride", &size);
         self.events.clear();
         let url = format!("file://{}{anchor}", page.display());
         let answer = self.call("Page.navigate", &json!({ "url": url }));

@@ -2,20 +2,10 @@
 
 use serde_json::json;
 
-use crate::{browser::Browser, sample, write};
-
-/// Texts of drawings that lie outside of them, that are too small to be read, or that lie on others.
-pub(crate) const BAD_TEXTS: &str = "[...document.querySelectorAll('figure svg')].flatMap(svg => {
-    const box = svg.getBoundingClientRect();
-    const texts = [...svg.querySelectorAll('text')].map(text => [text, text.getBoundingClientRect()]);
-    const outside = ([, t]) => t.left < box.left - 1 || box.right + 1 < t.right
-        || t.top < box.top - 1 || box.bottom + 1 < t.bottom || t.height < 9;
-    const over = (a, b) => a.left < b.right - 1 && b.left < a.right - 1
-        && a.top < b.bottom - 3 && b.top < a.bottom - 3;
-    const hidden = ([text, t], at) => texts.some(([, other], n) => at < n && over(t, other));
-    return texts.filter((text, at) => outside(text) || hidden(text, at))
-        .map(([text]) => svg.closest('figure').id + ': ' + text.textContent);
-})";
+use crate::{
+    browser::{BAD_TEXTS, Browser},
+    sample, write,
+};
 
 /// Elements that reach beyond the window and do not lie in a box that scrolls.
 pub(crate) const TOO_WIDE: &str =

@@ -4,7 +4,10 @@
 use kgen_compare::{Arm, Spend, compare, html};
 use serde_json::json;
 
-use crate::{browser::Browser, look::BAD_TEXTS, sample, write};
+use crate::{
+    browser::{BAD_TEXTS, Browser},
+    sample, write,
+};
 
 /// Opens the page of some arms in a narrow and a wide window and looks for faults.
 /// Returns the text of the page.

@@ -10,9 +10,9 @@ use kgen_measure::{
 use serde_json::json;
 
 use crate::{
-    browser::Browser,
+    browser::{BAD_TEXTS, Browser},
     hostile,
-    look::{BAD_TEXTS, TOO_WIDE},
+    look::TOO_WIDE,
     sample::{self, Numbers},
 };
 
