@@ -56,7 +56,7 @@ pub fn climb(lab: &mut dyn Lab) -> Result<Vec<f64>, Error> {
 ///
 /// # Errors
 ///
-/// When the GPU cannot be used. What the process cannot do is a row.
+/// When the GPU cannot be used. A measurement that the process lacks is a row.
 pub fn python(lab: &mut GpuLab<'_>, client: &mut Client) -> Result<Vec<TimingCheck>, Error> {
     const CLOCK: &str = "clock of Python";
     const TRITON: &str = "Triton's do_bench";

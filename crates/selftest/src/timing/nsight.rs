@@ -20,7 +20,8 @@ const METRIC: &str = "gpu__time_duration.sum";
 
 /// Compares kgen's times of the ladder with the profiler's, at the clocks that the GPU chooses.
 ///
-/// `args`: what makes this program launch the ladder. What the profiler cannot do is a row.
+/// `args`: the command line with which this program launches the ladder. A measurement that the profiler lacks
+/// is a row.
 #[must_use]
 pub fn nsight(ours: &[f64], args: Vec<OsString>) -> Vec<TimingCheck> {
     match durations(args) {

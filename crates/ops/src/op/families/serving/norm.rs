@@ -110,7 +110,7 @@ impl Engine for RmsNorm {
     }
 
     /// Of the norm, with `a_i = x_i² / Σ`: `y_i² ((1 - a_i)² + Σ a_j² - a_i² + 1)`, and once more
-    /// `y_i²` for a scale; of the sum, that of its terms. What rounding the sum does is the op's own.
+    /// `y_i²` for a scale; of the sum, that of its terms. Rounding the sum is the op's own.
     fn spread(&self, call: &Call<'_>, inputs: &Inputs<'_>) -> Result<Option<Vec<Array>>, Error> {
         let (rows, factor) = (self.rows(call, inputs)?, self.factor(inputs));
         let constant = if self.quantised { 2.0 } else { 1.0 };
