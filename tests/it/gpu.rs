@@ -4,16 +4,15 @@
 #![expect(clippy::print_stdout, reason = "a run on a GPU machine tells what it measured")]
 
 use kgen_compile::{
-    COPY_KERNELS, COPY_MAX_DIMS, CompileJob, Compiled, Compiler, LocateOptions, ProvisionOptions,
-    copy_kernel, copy_source, guard_ptx, guard_source, locate, provision,
+    COPY_KERNELS, COPY_MAX_DIMS, CompileJob, Compiled, copy_kernel, copy_source, guard_ptx,
+    guard_source, testing::compiler,
 };
 use kgen_device::{
     BufferId, CudaDevice, Device, Error, Image, KernelArg, Launch, LaunchError, ModuleId,
-    TimedCall, TimedOp, TimedWork, driver_version, gpus,
+    TimedCall, TimedOp, TimedWork, gpus,
 };
 use kgen_measure::Flush;
 use kgen_record::Verdict;
-use kgen_settings::{NvrtcSettings, env};
 
 const SOURCE: &str = r#"
 extern "C" __global__ void add(const float* x, const float* y, float* out, int n) {
@@ -46,16 +45,6 @@ extern "C" __global__ void wild(float* out) { *(float*)((char*)out + (1ll << 46)
 "#;
 
 const KERNELS: [&str; 7] = ["add", "beyond", "before", "reverse", "spin", "stream", "wild"];
-
-fn compiler() -> Compiler {
-    let settings = NvrtcSettings { path: env::KGEN_NVRTC.path(), offline: false, cache_dir: None };
-    let driver = driver_version();
-    let toolchain = locate(&LocateOptions::new(&settings, driver)).unwrap_or_else(|_| {
-        provision(&ProvisionOptions::new(&settings, driver), &mut |_| {}).unwrap()
-    });
-    println!("NVRTC {:?} found by {}", toolchain.version, toolchain.found_by);
-    Compiler::open(&toolchain, None).unwrap()
-}
 
 fn compile(source: &str, kernels: &[&str], arch: &str) -> Compiled {
     guard_source(source, false).unwrap();

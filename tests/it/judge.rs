@@ -4,7 +4,7 @@
 //! Controls and variants are those of `kgen selftest`, which judges them all; here each pair of a
 //! mechanism and a family has its turn with one op and one element type.
 
-use kgen_compile::Compiler;
+use kgen_compile::{Compiler, testing::compiler};
 use kgen_eval::Progress;
 use kgen_ops::suite;
 use kgen_record::{
@@ -21,8 +21,6 @@ use std::{
     thread,
 };
 
-use super::nvrtc::compiler;
-
 /// Seed of the drawn shapes and the inputs: fixed, so that a failure can be repeated.
 const SEED: u64 = 7;
 
@@ -35,8 +33,7 @@ const FIRST_CASES: usize = 10;
 
 /// Judges items on two threads.
 pub(super) fn judge_items(items: &[Item]) -> Report {
-    let cache = tempfile::tempdir().unwrap();
-    let compiler = compiler(Some(cache.path().to_owned()));
+    let compiler = compiler();
     let requests = Mutex::new(Requests::new(&[], SEED).unwrap());
     let next = AtomicUsize::new(0);
     let report = Mutex::new(Report::default());
@@ -130,11 +127,18 @@ fn judge_with(
     kgen_eval::cpu_half(&request, compiler, &Default::default(), &mut |_| {}).unwrap().evaluation
 }
 
+/// Each in one of its element types, in turn; `kgen run --backend builtin` judges all.
 #[test]
 fn the_builtin_baselines_pass() {
-    let compiler = compiler(None);
-    for op in suite::load("smoke").unwrap().ops() {
-        let evaluation = judge(&compiler, op, kgen_baseline::builtin(op).unwrap(), None);
+    let compiler = compiler();
+    let suite = suite::load("smoke").unwrap();
+    for (turn, op) in suite.ops().iter().enumerate() {
+        let cases = suite.cases(op, None, SEED).unwrap();
+        let dtypes: Vec<DType> =
+            cases.iter().map(|case| case.dtype).collect::<BTreeSet<_>>().into_iter().collect();
+        let dtype = dtypes[turn % dtypes.len()];
+        let kernel = kgen_baseline::builtin(op).unwrap();
+        let evaluation = judge(&compiler, op, kernel, Some(&[dtype]));
         assert_eq!(evaluation.verdict, Verdict::Passed, "{op}: {evaluation:#?}");
     }
 }
@@ -163,14 +167,14 @@ extern "C" __global__ void relu(const T_self* __restrict__ x, T_out* __restrict_
     }
 }
 "#;
-    let evaluation = judge(&compiler(None), "relu", kernel, None);
+    let evaluation = judge(&compiler(), "relu", kernel, None);
     assert_eq!(evaluation.verdict, Verdict::Passed, "{evaluation:#?}");
     assert_eq!(evaluation.n_skipped(), 0);
 }
 
 #[test]
 fn checks_can_be_switched_off_and_counters_on() {
-    let compiler = compiler(None);
+    let compiler = compiler();
     let race = include_str!("kernels/blocks_race.cu");
     let emulation = Emulation { sanitize: Sanitize::Bounds, counters: true };
     let evaluation = judge_with(&compiler, "mse_loss", race, Some(&[DType::F32]), emulation);

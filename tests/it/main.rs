@@ -23,7 +23,6 @@ mod judge;
 mod launch;
 mod llm;
 mod messages;
-mod nvrtc;
 mod profile;
 mod prompt;
 mod reference;

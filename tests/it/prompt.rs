@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use kgen_compile::{CompileJob, Compiler, guard_ptx, guard_source};
+use kgen_compile::{CompileJob, Compiler, guard_ptx, guard_source, testing::compiler};
 use kgen_device::{BufferId, Device, EmuDevice, Image, KernelArg, Launch};
 use kgen_kernel::{BoundArg, KernelFile, bind, plan};
 use kgen_ops::{op, suite};
@@ -10,8 +10,6 @@ use kgen_record::{
     Arg, ArgValue, BufferRef, Case, CaseClass, DType, EvalRequest, Evaluation, Gen, HostTensor,
     Implementation, InputDistribution, Step, Target, TensorArg, TensorSpec, Verdict, testing,
 };
-
-use super::nvrtc::compiler;
 
 const EXAMPLE: &str = include_str!("../../prompts/examples/row.cu");
 
@@ -145,7 +143,7 @@ fn device_arg(arg: BoundArg, x: BufferId, out: BufferId) -> KernelArg {
 #[test]
 fn the_worked_example_is_correct() {
     guard_source(EXAMPLE, false).unwrap();
-    let mut compiler = compiler(None);
+    let mut compiler = compiler();
     for dtype in [DType::F32, DType::BF16] {
         let tolerance = if dtype == DType::F32 { 1e-6 } else { 0.02 };
         for shape in [&[][..], &[5, 127], &[3, 2, 64], &[2, 3000]] {
@@ -169,7 +167,7 @@ fn judge(name: &str, definition: &str, kernel: &str) -> Evaluation {
     let loaded = suite::of_op(std::sync::Arc::clone(&op), "the example").unwrap();
     assert!(loaded.errors.is_empty(), "{:?}", loaded.errors);
     assert!(op::find(name).is_err(), "`{name}` must be no op that a model may be asked for");
-    let compiler = compiler(None);
+    let compiler = compiler();
     let request = EvalRequest {
         definition: op.definition.clone(),
         seed: SEED,

@@ -25,15 +25,25 @@ pub fn toolchain() -> &'static Toolchain {
     })
 }
 
-/// Returns a compiler without a cache.
+/// Returns a compiler with kgen's own cache: most sources are the same in every run of the tests.
 pub fn compiler() -> Compiler {
+    Compiler::open(toolchain(), env::cache_home().map(|cache| cache.join("compiled"))).unwrap()
+}
+
+/// Returns a compiler without a cache.
+pub fn uncached_compiler() -> Compiler {
     Compiler::open(toolchain(), None).unwrap()
 }
 
-/// Compiles a source whose tensors are all of one type.
+/// Compiles a source whose tensors are all of one type, or takes the result from the cache.
 pub fn compile(source: &str, kernels: &[&str], dtype: DType) -> Compiled {
+    compile_with(&compiler(), source, kernels, dtype)
+}
+
+/// Compiles a source whose tensors are all of one type.
+pub fn compile_with(compiler: &Compiler, source: &str, kernels: &[&str], dtype: DType) -> Compiled {
     let types = [("T_self".to_owned(), dtype), ("T_out".to_owned(), dtype)];
     let kernels: Vec<String> = kernels.iter().map(|name| (*name).to_owned()).collect();
     let job = CompileJob { source, defines: &[], types: &types, kernels: &kernels, arch: "sm_90a" };
-    compiler().compile(&job).unwrap()
+    compiler.compile(&job).unwrap()
 }

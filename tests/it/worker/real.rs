@@ -3,14 +3,13 @@
 use std::{
     io::{BufRead as _, BufReader, Write as _},
     path::Path,
-    sync::OnceLock,
 };
 
-use kgen_compile::{LocateOptions, ProvisionOptions, Toolchain, locate, provision};
+use kgen_compile::{Toolchain, testing::toolchain};
 use kgen_ops::suite;
 use kgen_process::{Spec, Status};
 use kgen_record::{Case, EvalRequest, Implementation, Limits, Stage, Target, Verdict, testing};
-use kgen_settings::{DeviceChoice, NvrtcSettings, env};
+use kgen_settings::DeviceChoice;
 use kgen_worker::{
     Pool, PoolConfig,
     protocol::{Job, Message, PROTOCOL, Role, Setup, Walls},
@@ -34,20 +33,6 @@ launch("relu", grid=1, block=1, args=[self, out, self.numel])
 @*/
 extern "C" __global__ void relu(const T_self* x, T_out* y, long long n) { y[0] = nonsense; }
 "#;
-
-pub(super) fn toolchain() -> &'static Toolchain {
-    static TOOLCHAIN: OnceLock<Toolchain> = OnceLock::new();
-    TOOLCHAIN.get_or_init(|| {
-        let path = env::KGEN_NVRTC.path();
-        let settings = NvrtcSettings { path, offline: false, cache_dir: None };
-        match locate(&LocateOptions::new(&settings, None)) {
-            Ok(found) if found.complete => found,
-            Ok(_) | Err(_) => {
-                provision(&ProvisionOptions::new(&settings, None), &mut |_| {}).unwrap()
-            }
-        }
-    })
-}
 
 pub(super) fn config(toolchain: &Toolchain) -> PoolConfig {
     let target = Target::h100_class();

@@ -5,6 +5,7 @@
 
 use std::time::Instant;
 
+use kgen_compile::testing::toolchain;
 use kgen_ops::suite;
 use kgen_record::{
     CaseClass, DType, EvalRequest, Implementation, L2, Level, Limits, Profile, Stage,
@@ -82,7 +83,7 @@ async fn nothing_a_kernel_does_to_a_gpu_hurts_the_next_one() {
     if !asked {
         return;
     }
-    let mut config = real::config(real::toolchain());
+    let mut config = real::config(toolchain());
     config.device = DeviceChoice::Cuda(0);
     let pool = Pool::start(config).await.unwrap();
     println!("{:?}", pool.target());

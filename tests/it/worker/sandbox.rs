@@ -2,6 +2,7 @@
 
 use std::io::{BufRead as _, BufReader, Write as _};
 
+use kgen_compile::testing::toolchain;
 use kgen_process::{Spec, run, sandbox::Namespaces};
 use kgen_record::{Sandbox, Verdict};
 use kgen_worker::{
@@ -10,7 +11,7 @@ use kgen_worker::{
 };
 use serde_json::Value;
 
-use super::real::{config, line, request, spawn, toolchain};
+use super::real::{config, line, request, spawn};
 
 const RELU: &str = include_str!("../../../suites/baselines/relu.cu");
 

@@ -1,7 +1,11 @@
 use kgen_record::ParamType;
 
 use super::*;
-use crate::testing::{compile, compiler};
+use crate::testing::{compile_with, uncached_compiler as compiler};
+
+fn compile(source: &str, kernels: &[&str], dtype: DType) -> Compiled {
+    compile_with(&compiler(), source, kernels, dtype)
+}
 
 mod hopper;
 
