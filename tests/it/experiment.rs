@@ -44,6 +44,7 @@ provider = "script"
 [run]
 max_attempts = 2
 [suite]
+suite = "smoke"
 dtypes = ["f32"]
 [search]
 samples = 2
