@@ -29,7 +29,7 @@ const THREADS: usize = 2;
 
 /// Cases that an item is judged on first, of all its cases; a control is judged on all where these do not
 /// show that it is wrong and the emulator can. `kgen selftest --judge` judges all items on all cases.
-const FIRST_CASES: usize = 10;
+const FIRST_CASES: usize = 6;
 
 /// Judges items on two threads.
 pub(super) fn judge_items(items: &[Item]) -> Report {
