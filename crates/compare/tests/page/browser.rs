@@ -25,7 +25,7 @@ pub(crate) const BAD_TEXTS: &str = "[...document.querySelectorAll('figure svg, s
     const box = svg.getBoundingClientRect();
     const texts = [...svg.querySelectorAll('text')].map(text => [text, text.getBoundingClientRect()]);
     const outside = ([, t]) => t.left < box.left - 1 || box.right + 1 < t.right
-        || t.top < box.top - 1 || box.bottom + 1 < t.bottom || 0 < t.height && t.height < 9;
+        || t.top < box.top - 1 || box.bottom + 1 < t.bottom || svg.checkVisibility() && t.height < 9;
     const over = (a, b) => a.left < b.right - 1 && b.left < a.right - 1
         && a.top < b.bottom - 3 && b.top < a.bottom - 3;
     const hidden = ([text, t], at) => texts.some(([, other], n) => at < n && over(t, other));
