@@ -90,6 +90,10 @@ impl OpBuilder {
     /// Starts a row from a signature in `ATen`'s syntax; the op is called by its base name.
     #[must_use]
     pub fn new(signature: &str, engine: impl Engine + 'static, semantics: &str) -> Self {
+        Self::boxed(signature, Box::new(engine), semantics)
+    }
+
+    fn boxed(signature: &str, engine: Box<dyn Engine>, semantics: &str) -> Self {
         let op = Schema::parse(signature).map(|schema| {
             let mut params = schema.params;
             if let Some(first) = params.iter_mut().find(|param| param.kind.holds_tensors()) {
@@ -107,7 +111,7 @@ impl OpBuilder {
                 dtypes: FLOATS.to_vec(),
                 family: OpFamily::General,
                 node_families: Vec::new(),
-                engine: Box::new(engine),
+                engine,
                 exact: false,
                 signed_zero: false,
                 ulps: None,

@@ -77,11 +77,23 @@ pub enum Origin {
     Constant(f64),
 }
 
+/// An engine as a trait object, also in the default methods of [`Engine`].
+pub trait AsEngine {
+    /// Returns itself.
+    fn as_engine(&self) -> &dyn Engine;
+}
+
+impl<E: Engine> AsEngine for E {
+    fn as_engine(&self) -> &dyn Engine {
+        self
+    }
+}
+
 /// A family of formulas: everything that is known of an op beyond its schema and its text.
 ///
 /// Shapes and types come from [`Engine::infer`], which also refuses calls that the op is not
 /// defined for; the other methods are called only for calls that it took.
-pub trait Engine: Send + Sync + fmt::Debug {
+pub trait Engine: AsEngine + Send + Sync + fmt::Debug {
     /// Returns element type and shape of each output.
     ///
     /// # Errors
@@ -302,7 +314,7 @@ pub trait Engine: Send + Sync + fmt::Debug {
     /// [`DistributionError`] where the distribution makes no sense for the op, for example exact integers for
     /// an exponential.
     fn generator(&self, call: &Call<'_>, param: &Param) -> Result<Gen, DistributionError> {
-        generators::by_role(self, call, param)
+        generators::by_role(self.as_engine(), call, param)
     }
 
     /// Returns the generator of one tensor of a list, by its place in the list; a tensor that is no

@@ -62,8 +62,8 @@ pub(super) fn generators(op: &OpDef, case: &Case) -> Result<Vec<Gen>, Distributi
 /// # Errors
 ///
 /// [`DistributionError`] where the distribution makes no sense for the op.
-pub(super) fn by_role<E: Engine + ?Sized>(
-    engine: &E,
+pub(super) fn by_role(
+    engine: &dyn Engine,
     call: &Call<'_>,
     param: &Param,
 ) -> Result<Gen, DistributionError> {
@@ -184,8 +184,8 @@ fn class_index(call: &Call<'_>, bound: u64) -> Gen {
     }
 }
 
-fn data<E: Engine + ?Sized>(
-    engine: &E,
+fn data(
+    engine: &dyn Engine,
     call: &Call<'_>,
     param: &Param,
     second: bool,
@@ -271,11 +271,7 @@ pub(crate) const fn sum_limit(dtype: DType) -> usize {
     if matches!(dtype, DType::F16) { F16_SUM } else { EXACT_SUM }
 }
 
-fn exact<E: Engine + ?Sized>(
-    engine: &E,
-    call: &Call<'_>,
-    param: &Param,
-) -> Result<Gen, DistributionError> {
+fn exact(engine: &dyn Engine, call: &Call<'_>, param: &Param) -> Result<Gen, DistributionError> {
     let error = |reason| DistributionError {
         op: call.op.name.clone(),
         distribution: InputDistribution::Exact,

@@ -158,8 +158,8 @@ impl Engine for Quantize {
 }
 
 /// The generator by role, but a scale of the exact distribution is a power of two.
-fn exact_scale<E: Engine>(
-    engine: &E,
+fn exact_scale(
+    engine: &dyn Engine,
     call: &Call<'_>,
     param: &Param,
 ) -> Result<Gen, DistributionError> {

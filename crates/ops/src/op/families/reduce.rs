@@ -135,8 +135,8 @@ pub(crate) fn factors(len: usize) -> Gen {
 /// # Errors
 ///
 /// As [`generators::by_role`].
-pub(crate) fn factor_generator<E: Engine>(
-    engine: &E,
+pub(crate) fn factor_generator(
+    engine: &dyn Engine,
     call: &Call<'_>,
     param: &Param,
     len: usize,
