@@ -1,6 +1,6 @@
 //! Several suites as one.
 
-use super::{Entry, Suite, filter::Limits, template::Template};
+use super::{Entry, Suite, filter::Limits, memo::Memo, template::Template};
 use crate::record::{Case, DType};
 
 /// Joins suites: the ops of the first are listed, and every op has its cases of all suites, each
@@ -29,14 +29,12 @@ pub(super) fn join(name: &str, description: &str, parts: Vec<Suite>) -> Suite {
 impl Entry {
     /// Adds the cases of another entry of the op: each case once, and in the types of its own entry.
     pub(super) fn join(&mut self, other: Self) {
+        let mut others = other.templates;
         if self.dtypes != other.dtypes {
-            self.templates.iter_mut().for_each(|template| *template = only(template, &self.dtypes));
+            self.templates.iter_mut().for_each(|template| keep_to(template, &self.dtypes));
+            others.iter_mut().for_each(|template| keep_to(template, &other.dtypes));
         }
-        let others = other.templates.iter().map(|template| match self.dtypes == other.dtypes {
-            true => template.clone(),
-            false => only(template, &other.dtypes),
-        });
-        self.templates.extend(others.collect::<Vec<_>>());
+        self.templates.extend(others);
         self.fixed.extend(other.fixed);
         let new = other.dtypes.iter().filter(|dtype| !self.dtypes.contains(dtype));
         let new: Vec<DType> = new.copied().collect();
@@ -46,14 +44,12 @@ impl Entry {
 }
 
 /// Keeps a template to the element types of the suite that it comes from.
-fn only(template: &Template, dtypes: &[DType]) -> Template {
-    let kept = match &template.dtypes {
+fn keep_to(template: &mut Template, dtypes: &[DType]) {
+    template.dtypes = Some(match &template.dtypes {
         Some(own) => dtypes.iter().filter(|dtype| own.contains(dtype)).copied().collect(),
         None => dtypes.to_vec(),
-    };
-    let mut template = template.clone();
-    template.dtypes = Some(kept);
-    template
+    });
+    template.memo = Memo::default();
 }
 
 /// Returns whether two cases judge the same: the same call on inputs of the same distribution.
