@@ -19,6 +19,7 @@ pub mod expr;
 pub mod log;
 mod near;
 pub mod op;
+mod parallel;
 pub mod record;
 pub mod reference;
 pub mod suite;

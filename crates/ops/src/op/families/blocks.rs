@@ -1,9 +1,8 @@
 //! Images cut into blocks and put together again: elements move, none is computed.
 
 use ndarray::IxDyn;
-use rayon::prelude::*;
 
-use crate::{record::DType, reference::Error};
+use crate::{parallel, record::DType, reference::Error};
 
 use super::{
     super::{
@@ -201,8 +200,8 @@ impl Engine for Blocks {
         let (layout, input) = (Layout::of(*self, call)?, inputs.get("self")?);
         let shape = layout.shape(&input.shape);
         let _ = input.array();
-        let elements = (0..shape.iter().product()).into_par_iter().with_min_len(1 << 12);
-        let values = elements.map(|index| layout.element(input, &shape, index)).collect();
+        let element = |index: usize| layout.element(input, &shape, index);
+        let values = parallel::map(shape.iter().product(), &element);
         Ok(vec![Array::from_shape_vec(IxDyn(&shape), values).expect("one value per element")])
     }
 

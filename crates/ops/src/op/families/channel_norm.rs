@@ -1,9 +1,9 @@
 //! Normalisation of channels: over groups of them, over the batch, with given statistics.
 
 use ndarray::{IxDyn, arr1};
-use rayon::prelude::*;
 
 use crate::{
+    parallel,
     record::{ArgValue, DType, Gen, TensorSpec},
     reference::{Error, Part, Runs},
 };
@@ -225,13 +225,10 @@ impl<'a> Values<'a> {
         if self.x.is_empty() {
             return out;
         }
-        let results: Vec<Vec<T>> = (0..self.sets.count())
-            .into_par_iter()
-            .map(|set| {
-                let x = self.gathered(set);
-                formula(&self.stats(set, &x), &x)
-            })
-            .collect();
+        let results = parallel::map(self.sets.count(), &|set| {
+            let x = self.gathered(set);
+            formula(&self.stats(set, &x), &x)
+        });
         for (set, result) in results.iter().enumerate() {
             let runs = self.sets.runs(set).zip(result.chunks(self.sets.inner.max(1)));
             for ((start, channel), run) in runs {

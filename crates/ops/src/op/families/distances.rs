@@ -1,9 +1,8 @@
 //! Distances of all pairs of rows.
 
 use ndarray::IxDyn;
-use rayon::prelude::*;
 
-use crate::{record::DType, reference::Error};
+use crate::{parallel, record::DType, reference::Error};
 
 use super::{
     super::{Array, Call, Engine, InferError, Inputs, Shaped, broadcast, unravel},
@@ -104,7 +103,7 @@ impl Engine for Distances {
             let row = |at: usize| &flat[at * width..(at + 1) * width];
             let pairs: Vec<(usize, usize)> =
                 (0..n).flat_map(|left| (left + 1..n).map(move |right| (left, right))).collect();
-            pairs.into_par_iter().map(|(left, right)| distance(row(left), row(right), p)).collect()
+            parallel::map(pairs.len(), &|pair| distance(row(pairs[pair].0), row(pairs[pair].1), p))
         } else {
             let batch = &shape[..shape.len() - 2];
             let left = matrices(inputs.get("x1")?.array(), batch);
@@ -117,7 +116,7 @@ impl Engine for Distances {
                     (position[0] * rows + position[1], position[0] * columns + position[2]);
                 distance(&left[own * width..][..width], &right[other * width..][..width], p)
             };
-            (0..shape.iter().product::<usize>()).into_par_iter().map(element).collect()
+            parallel::map(shape.iter().product(), &element)
         };
         Ok(vec![Array::from_shape_vec(IxDyn(&shape), values).expect("one value per pair")])
     }

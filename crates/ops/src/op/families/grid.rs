@@ -1,9 +1,8 @@
 //! Sampling of an image at places that a tensor holds.
 
 use ndarray::IxDyn;
-use rayon::prelude::*;
 
-use crate::{record::DType, reference::Error};
+use crate::{parallel, record::DType, reference::Error};
 
 use super::{
     super::{Array, Call, Engine, InferError, Inputs, Shaped},
@@ -132,8 +131,8 @@ impl Sampler {
         let (size, area) = (self.input[0] * self.input[1], rows * columns);
         let mut out = vec![0.0; self.shape.iter().product()];
         if !out.is_empty() {
-            let each = out.par_chunks_mut(area).zip(planes.par_chunks(size)).enumerate();
-            each.for_each(|(number, (out, plane))| {
+            parallel::fill_rows(&mut out, area, &|number, out| {
+                let plane = &planes[number * size..][..size];
                 let grid = &grid[number / channels * area * 2..][..area * 2];
                 for (out, at) in out.iter_mut().zip(grid.chunks_exact(2)) {
                     *out = formula(self, plane, [at[1], at[0]]);

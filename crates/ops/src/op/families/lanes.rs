@@ -1,7 +1,8 @@
 //! Functions of the slices along one dimension or several.
 
 use ndarray::{Axis, CowArray, IxDyn};
-use rayon::prelude::*;
+
+use crate::parallel;
 
 use super::super::{Array, Input, reduced};
 
@@ -37,16 +38,17 @@ pub(crate) fn maps<const N: usize>(
         return std::array::from_fn(|_| Array::zeros(IxDyn(&shape)));
     }
     let mut values = vec![0.0; rows.count * N * len];
-    let fill = |(x, out): (&[f64], &mut [f64])| {
+    let flat = rows.flat();
+    let fill = |number: usize, out: &mut [f64]| {
         let mut parts = out.chunks_exact_mut(len);
-        formula(x, std::array::from_fn(|_| parts.next().unwrap_or_default()));
+        let parts = std::array::from_fn(|_| parts.next().unwrap_or_default());
+        formula(&flat[number * from..][..from], parts);
     };
-    let slices = rows.flat().chunks_exact(from);
-    if rows.flat().len() >= PARALLEL_FROM {
-        let slices = rows.flat().par_chunks_exact(from);
-        slices.zip(values.par_chunks_exact_mut(N * len)).for_each(fill);
+    if flat.len() >= PARALLEL_FROM {
+        parallel::fill_rows(&mut values, N * len, &fill);
     } else {
-        slices.zip(values.chunks_exact_mut(N * len)).for_each(fill);
+        let rows = values.chunks_mut(N * len).enumerate();
+        rows.for_each(|(number, out)| fill(number, out));
     }
     let kept = (0..ndim).filter(|&other| other != dim);
     let mut filled: Vec<usize> = kept.clone().map(|other| shape[other]).collect();
@@ -93,7 +95,7 @@ pub(crate) fn folds<const N: usize>(
     let rows = Rows::of(input, dims);
     let row = |index: usize| formula(&rows.flat()[index * rows.len..][..rows.len]);
     let values: Vec<[f64; N]> = if input.numel() >= PARALLEL_FROM {
-        (0..rows.count).into_par_iter().map(row).collect()
+        parallel::map(rows.count, &row)
     } else {
         (0..rows.count).map(row).collect()
     };

@@ -1,9 +1,9 @@
 //! Normalisation over the last dimensions.
 
 use ndarray::IxDyn;
-use rayon::prelude::*;
 
 use crate::{
+    parallel,
     record::{DType, TensorSpec},
     reference::Error,
 };
@@ -230,8 +230,8 @@ impl RowNorm {
         let mut out = vec![0.0; input.numel()];
         if len > 0 {
             let x = input.array().as_slice().unwrap_or(&[]);
-            let rows = out.par_chunks_mut(len).zip(x.par_chunks(len));
-            rows.for_each(|(out, x)| {
+            parallel::fill_rows(&mut out, len, &|number, out| {
+                let x = &x[number * len..][..len];
                 formula(x, &Stats::of(self.centred(), x, eps), &affine, out);
             });
         }

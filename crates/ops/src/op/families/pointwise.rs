@@ -1,10 +1,10 @@
 //! Ops that compute each output element from the elements at its place in every input, after
 //! broadcasting.
 
-use ndarray::{ArrayD, IxDyn, Zip};
-use rayon::prelude::*;
+use ndarray::IxDyn;
 
 use crate::{
+    parallel,
     record::{Case, DType, Gen, InputDistribution, TensorSpec, tensor::round_to},
     reference::{Error, U},
 };
@@ -329,7 +329,7 @@ pub(crate) fn apply(
     };
     let numel: usize = shape.iter().product();
     let values: Vec<f64> = if numel >= PARALLEL_FROM {
-        (0..numel).into_par_iter().map(element).collect()
+        parallel::map(numel, &element)
     } else {
         (0..numel).map(element).collect()
     };
@@ -415,9 +415,10 @@ fn unary(input: &Array, formula: impl Fn(&[f64]) -> f64 + Send + Sync) -> Array 
     if input.len() < PARALLEL_FROM {
         return input.mapv(|x| formula(&[x]));
     }
-    let mut out = ArrayD::zeros(input.raw_dim());
-    Zip::from(&mut out).and(input).par_for_each(|out, &x| *out = formula(&[x]));
-    out
+    let flat = input.as_standard_layout();
+    let flat = flat.as_slice().unwrap_or(&[]);
+    let values = parallel::map(flat.len(), &|index| formula(&[flat[index]]));
+    Array::from_shape_vec(input.raw_dim(), values).expect("one value per element")
 }
 
 /// Returns the shape that all shapes broadcast to.

@@ -1,9 +1,9 @@
 //! Recurrent layers: a cell that is run along a sequence, layer upon layer, in one direction or both.
 
 use ndarray::IxDyn;
-use rayon::prelude::*;
 
 use crate::{
+    parallel,
     record::{DType, Gen, InputDistribution, TensorSpec},
     reference::Error,
 };
@@ -299,7 +299,7 @@ impl Engine for Cell {
                     let start = (&start[from..][..hidden], &cells[from..][..hidden]);
                     self.run(&weights, &rows, direction == 1, start)
                 };
-                let sequences: Vec<Sequence> = (0..batch).into_par_iter().map(sequence).collect();
+                let sequences = parallel::map(batch, &sequence);
                 for (number, sequence) in sequences.iter().enumerate() {
                     for (step, state) in sequence.states.chunks_exact(hidden).enumerate() {
                         let row = extents.row(step, number) * directions + direction;

@@ -3,9 +3,8 @@
 use std::ops::RangeInclusive;
 
 use ndarray::IxDyn;
-use rayon::prelude::*;
 
-use crate::{record::DType, reference::Error};
+use crate::{parallel, record::DType, reference::Error};
 
 use super::{
     super::{
@@ -86,8 +85,8 @@ impl Grid {
         let values = input.as_slice().unwrap_or(&[]);
         let n_out = self.output[0] * self.output[1];
         let mut out = vec![0.0; self.planes * n_out];
-        let planes = out.par_chunks_mut(n_out).zip(values.par_chunks(height * width));
-        planes.for_each(|(out, plane)| {
+        parallel::fill_rows(&mut out, n_out, &|number, out| {
+            let plane = &values[number * height * width..][..height * width];
             for (out, row) in out.chunks_exact_mut(self.output[1]).zip(&self.rows) {
                 for (out, column) in out.iter_mut().zip(&self.columns) {
                     *out = formula(*row, *column, &|row, column| plane[row * width + column]);

@@ -1,9 +1,8 @@
 //! Ops whose output elements are sums of an input's elements times weights that the call alone says.
 
 use ndarray::IxDyn;
-use rayon::prelude::*;
 
-use crate::{record::DType, reference::Error};
+use crate::{parallel, record::DType, reference::Error};
 
 use super::{
     super::{
@@ -82,7 +81,7 @@ impl Weighted {
             let terms = (sums.terms)(&unravel(index, &sums.shape));
             of(&mut terms.into_iter().map(|(at, weight)| weight * flat[at]))
         };
-        let values: Vec<f64> = (0..numel).into_par_iter().map(element).collect();
+        let values = parallel::map(numel, &element);
         Ok(vec![Array::from_shape_vec(IxDyn(&sums.shape), values).expect("one value per element")])
     }
 }
@@ -125,7 +124,7 @@ impl Engine for Weighted {
             }
         };
         let numel = sums.shape.iter().product();
-        let values: Vec<f64> = (0..numel).into_par_iter().map(element).collect();
+        let values = parallel::map(numel, &element);
         Ok(Some(vec![
             Array::from_shape_vec(IxDyn(&sums.shape), values).expect("one value per element"),
         ]))

@@ -3,9 +3,8 @@
 use std::collections::BTreeMap;
 
 use ndarray::{Array2, ArrayView2, Axis, Ix2, IxDyn};
-use rayon::prelude::*;
 
-use crate::reference::Error;
+use crate::{parallel, reference::Error};
 
 use super::super::super::unravel;
 use super::super::super::{Array, Input, Inputs};
@@ -97,8 +96,7 @@ impl<'p, 'i, 'a> Heads<'p, 'i, 'a> {
                 |values| values.iter().copied().collect(),
             )
         };
-        let blocks = (0..n_heads * n_blocks).into_par_iter().map(block);
-        let flat: Vec<f64> = blocks.flatten_iter().collect();
+        let flat = parallel::flat_map(n_heads * n_blocks, &block);
         Array::from_shape_vec(IxDyn(&plan.shape()), flat).expect("one value per element")
     }
 
@@ -121,13 +119,14 @@ impl<'p, 'i, 'a> Heads<'p, 'i, 'a> {
             .iter()
             .flat_map(|(&head, rows)| rows.chunks(BLOCK).map(move |rows| (head, rows)))
             .collect();
-        let compute = |(head, own)| {
+        let compute = |job: usize| {
+            let (head, own) = jobs[job];
             let values = self.head(head).map(|head| rows(&head, own));
             values.unwrap_or_else(|| Array2::zeros((own.len(), width)))
         };
-        let blocks: Vec<Array2<f64>> = jobs.par_iter().copied().map(compute).collect();
+        let blocks = parallel::map(jobs.len(), &compute);
         let mut out = vec![0.0; indices.len()];
-        for ((head, own), values) in jobs.into_iter().zip(blocks) {
+        for (&(head, own), values) in jobs.iter().zip(blocks) {
             for (&row, values) in own.iter().zip(values.axis_iter(Axis(0))) {
                 for &place in wanted.get(&(head * queries + row)).into_iter().flatten() {
                     out[place] = values[indices[place] % width];

@@ -1,9 +1,8 @@
 //! Gradients of convolutions: sums of products over the same pairs of places that the forward op has.
 
 use ndarray::IxDyn;
-use rayon::prelude::*;
 
-use crate::{record::DType, reference::Error};
+use crate::{parallel, record::DType, reference::Error};
 
 use super::{
     super::{
@@ -128,9 +127,7 @@ impl<'a> Products<'a> {
     /// Returns the gradients in memory order: of input, weight and bias.
     fn gradients(&self) -> [Vec<f64>; N_GRADIENTS] {
         let Geometry { in_channels, out_channels, batch, .. } = *self.geometry;
-        let channels =
-            (0..self.len.in_channels).into_par_iter().map(|channel| self.channel(channel));
-        let channels: Vec<_> = channels.collect();
+        let channels = parallel::map(self.len.in_channels, &|channel| self.channel(channel));
         let mut of_input = vec![0.0; self.x.len()];
         let mut of_weight = vec![0.0; self.weight.len()];
         for (channel, (dx, dw)) in channels.iter().enumerate() {

@@ -1,9 +1,8 @@
 //! Sums of products of the elements of two tensors.
 
 use ndarray::{Array2, ArrayView2, Axis as Dim, IxDyn};
-use rayon::prelude::*;
 
-use crate::reference::Error;
+use crate::{parallel, reference::Error};
 
 use super::super::super::{Array, Input, Inputs, unravel};
 use super::super::sum::sum;
@@ -88,7 +87,8 @@ impl<'p, 'i, 'a> Product<'p, 'i, 'a> {
         let columns = self.plan.out.last().copied().unwrap_or(1).max(1);
         let mut order: Vec<usize> = (0..indices.len()).collect();
         order.sort_by_key(|&place| (indices[place] % columns, indices[place]));
-        let chunk = |chunk: &[usize]| {
+        let chunk = |number: usize| {
+            let first = number * CHUNK;
             let mut known: Option<(Vec<usize>, Vec<f64>)> = None;
             let value = |&place: &usize| {
                 let position = unravel(indices[place], &self.plan.out);
@@ -102,10 +102,10 @@ impl<'p, 'i, 'a> Product<'p, 'i, 'a> {
                 known = Some((own, right));
                 (place, value)
             };
-            chunk.iter().map(value).collect::<Vec<_>>()
+            order[first..order.len().min(first + CHUNK)].iter().map(value).collect::<Vec<_>>()
         };
         let mut out = vec![0.0; indices.len()];
-        let values: Vec<Vec<(usize, f64)>> = order.par_chunks(CHUNK).map(chunk).collect();
+        let values = parallel::map(order.len().div_ceil(CHUNK), &chunk);
         for (place, value) in values.into_iter().flatten() {
             out[place] = value;
         }
@@ -153,7 +153,7 @@ fn matrices(left: &[f64], right: &[f64], [b, m, k, n]: [usize; 4]) -> Vec<f64> {
     if out.is_empty() || k == 0 {
         return out;
     }
-    let fill = |(index, out): (usize, &mut [f64])| {
+    let fill = |index: usize, out: &mut [f64]| {
         let pair = [(left, m * k, (m, k)), (right, k * n, (k, n))]
             .map(|(flat, len, shape)| ArrayView2::from_shape(shape, &flat[index * len..][..len]));
         let [Ok(left), Ok(right)] = pair else { return };
@@ -165,9 +165,9 @@ fn matrices(left: &[f64], right: &[f64], [b, m, k, n]: [usize; 4]) -> Vec<f64> {
         }
     };
     if b > 1 && b * m * k * n >= PARALLEL_FROM {
-        out.par_chunks_mut(m * n).enumerate().for_each(fill);
+        parallel::fill_rows(&mut out, m * n, &fill);
     } else {
-        out.chunks_mut(m * n).enumerate().for_each(fill);
+        out.chunks_mut(m * n).enumerate().for_each(|(index, out)| fill(index, out));
     }
     out
 }

@@ -1,9 +1,8 @@
 //! The sums of a convolution.
 
 use ndarray::{ArrayView2, IxDyn};
-use rayon::prelude::*;
 
-use crate::reference::Error;
+use crate::{parallel, reference::Error};
 
 use super::super::super::{Array, Input, Inputs};
 use super::super::sum::sum;
@@ -52,16 +51,13 @@ impl<'g, 'i, 'a> Sums<'g, 'i, 'a> {
         if out.is_empty() {
             return Array::from_shape_vec(IxDyn(&shape), out).expect("there are no elements");
         }
-        let jobs = (0..batch * groups * n_blocks).into_par_iter();
-        let blocks: Vec<Vec<f64>> = jobs
-            .map(|job| {
-                let first = job % n_blocks * BLOCK;
-                let places = first..n_places.min(first + BLOCK);
-                let plane = job / n_blocks;
-                let weight = weights.get(plane % groups).copied().unwrap_or(&[]);
-                self.block(&input, plane, places, weight)
-            })
-            .collect();
+        let blocks = parallel::map(batch * groups * n_blocks, &|job| {
+            let first = job % n_blocks * BLOCK;
+            let places = first..n_places.min(first + BLOCK);
+            let plane = job / n_blocks;
+            let weight = weights.get(plane % groups).copied().unwrap_or(&[]);
+            self.block(&input, plane, places, weight)
+        });
         for (job, block) in blocks.into_iter().enumerate() {
             let plane = job / n_blocks;
             let first = job % n_blocks * BLOCK;
@@ -141,7 +137,7 @@ impl<'g, 'i, 'a> Sums<'g, 'i, 'a> {
         map: fn(f64) -> f64,
         finish: fn(f64, f64) -> f64,
     ) -> Vec<f64> {
-        indices.par_iter().map(|&index| self.at(index, map, finish)).collect()
+        parallel::map(indices.len(), &|place| self.at(indices[place], map, finish))
     }
 
     fn at(&self, index: usize, map: fn(f64) -> f64, finish: fn(f64, f64) -> f64) -> f64 {

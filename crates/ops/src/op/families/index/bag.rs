@@ -1,9 +1,8 @@
 //! Sums, means and maxima of the rows of a table that belong to a bag.
 
 use ndarray::IxDyn;
-use rayon::prelude::*;
 
-use crate::{record::Gen, reference::Error};
+use crate::{parallel, record::Gen, reference::Error};
 
 use super::{
     super::{
@@ -114,7 +113,8 @@ impl EmbeddingBag {
         let factors = inputs.opt("per_sample_weights");
         let factors = factors.map(|input| input.array().iter().copied().collect::<Vec<f64>>());
         let bags = bags(call, inputs)?;
-        let row = |bag: &Vec<(usize, usize)>| {
+        let row = |number: usize| {
+            let bag = &bags[number];
             let column = |at: usize| {
                 let element = |&(row, number): &(usize, usize)| {
                     let x = table[row * width + at];
@@ -124,7 +124,7 @@ impl EmbeddingBag {
             };
             (0..width).map(column).collect::<Vec<f64>>()
         };
-        let values: Vec<f64> = bags.par_iter().flat_map_iter(row).collect();
+        let values = parallel::flat_map(bags.len(), &row);
         let shape = IxDyn(&[bags.len(), width]);
         Ok(vec![Array::from_shape_vec(shape, values).expect("one row per bag")])
     }

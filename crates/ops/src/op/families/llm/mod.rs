@@ -6,9 +6,9 @@ pub(crate) mod routing;
 mod tests;
 
 use ndarray::IxDyn;
-use rayon::prelude::*;
 
 use crate::{
+    parallel,
     record::DType,
     reference::{Error, U},
 };
@@ -58,8 +58,8 @@ impl Rope {
         let (x, cos, sin) = (flat(&x), flat(&cos), flat(&sin));
         let mut out = vec![0.0; x.len()];
         if !out.is_empty() {
-            let each = out.par_chunks_mut(width).zip(x.par_chunks(width)).enumerate();
-            each.for_each(|(number, (out, x))| {
+            parallel::fill_rows(&mut out, width, &|number, out| {
+                let x = &x[number * width..][..width];
                 let row = number % rows * half;
                 for pair in 0..half {
                     let (first, second) =
@@ -153,11 +153,11 @@ impl Gated {
             *last = width / 2;
         }
         let x: Vec<f64> = input.array().iter().copied().collect();
-        let row = |row: &[f64]| {
+        let row = |_: usize, row: &[f64]| {
             let (gates, factors) = row.split_at(width / 2);
             gates.iter().zip(factors).map(|(&gate, &by)| formula(gate, by)).collect::<Vec<f64>>()
         };
-        let values: Vec<f64> = x.par_chunks(width.max(1)).flat_map_iter(row).collect();
+        let values = parallel::flat_map_rows(&x, width, &row);
         Ok(Array::from_shape_vec(IxDyn(&shape), values).expect("one value per pair"))
     }
 }

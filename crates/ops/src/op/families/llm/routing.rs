@@ -1,9 +1,8 @@
 //! Routing to experts: the largest probabilities of a softmax.
 
 use ndarray::IxDyn;
-use rayon::prelude::*;
 
-use crate::{record::DType, reference::Error};
+use crate::{parallel, record::DType, reference::Error};
 
 use super::super::{
     super::{Array, Call, Engine, InferError, Inputs, Shaped},
@@ -36,7 +35,8 @@ fn rows(inputs: &Inputs<'_>) -> Result<Vec<Vec<f64>>, Error> {
     let input = inputs.get("gating")?;
     let experts = input.shape.last().copied().unwrap_or(1).max(1);
     let logits: Vec<f64> = input.array().iter().copied().collect();
-    Ok(logits.par_chunks(experts).map(probabilities).collect())
+    let row = |number: usize| probabilities(&logits[number * experts..][..experts]);
+    Ok(parallel::map(logits.len() / experts, &row))
 }
 
 /// Returns the places of the k largest in falling order, the first of equal ones first.

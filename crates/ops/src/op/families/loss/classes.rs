@@ -1,9 +1,9 @@
 //! Losses of rows of classes: negative log-likelihood and cross entropy.
 
 use ndarray::IxDyn;
-use rayon::prelude::*;
 
 use crate::{
+    parallel,
     record::{DType, Gen, TensorSpec},
     reference::Error,
 };
@@ -158,10 +158,8 @@ impl Rows {
 
     /// Applies a function of a row's number and class; ignored rows give 0.
     fn map(&self, formula: impl Fn(usize, usize) -> f64 + Sync) -> Array {
-        let value = |(row, target): (usize, &Option<usize>)| {
-            target.map_or(0.0, |target| formula(row, target))
-        };
-        let values: Vec<f64> = self.targets.par_iter().enumerate().map(value).collect();
+        let value = |row: usize| self.targets[row].map_or(0.0, |target| formula(row, target));
+        let values = parallel::map(self.targets.len(), &value);
         Array::from_shape_vec(IxDyn(&self.layout.rows), values).expect("one value per row")
     }
 }
@@ -301,7 +299,7 @@ impl CrossEntropy {
             };
             -sum(wanted.into_iter().zip(&log_p).enumerate().map(term))
         };
-        let values: Vec<f64> = (0..rows.layout.n_rows()).into_par_iter().map(loss).collect();
+        let values = parallel::map(rows.layout.n_rows(), &loss);
         let losses = Array::from_shape_vec(IxDyn(&rows.layout.rows), values);
         (losses.expect("one value per row"), rows.layout.n_rows() as f64)
     }

@@ -1,9 +1,9 @@
 //! Losses of rows: angles between them and distances.
 
 use ndarray::IxDyn;
-use rayon::prelude::*;
 
 use crate::{
+    parallel,
     record::{DType, TensorSpec},
     reference::Error,
 };
@@ -68,7 +68,7 @@ impl Rows {
             formula(&rows)
         };
         let n: usize = self.shape.iter().product();
-        let values: Vec<f64> = (0..n).into_par_iter().map(value).collect();
+        let values = parallel::map(n, &value);
         Array::from_shape_vec(IxDyn(&self.shape), values).expect("one value per row")
     }
 }

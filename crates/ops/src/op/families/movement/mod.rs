@@ -14,9 +14,9 @@ pub(crate) mod views;
 mod tests;
 
 use ndarray::IxDyn;
-use rayon::prelude::*;
 
 use crate::{
+    parallel,
     record::{DType, TensorSpec},
     reference::Error,
 };
@@ -195,7 +195,7 @@ fn advance(position: &mut [usize], shape: &[usize]) {
 fn moved(piece: &Piece, inputs: &[&[f64]]) -> Array {
     let numel: usize = piece.shape.iter().product();
     let mut values = vec![0.0; numel];
-    let fill = |(number, chunk): (usize, &mut [f64])| {
+    let fill = |number: usize, chunk: &mut [f64]| {
         let mut position = unravel(number * CHUNK, &piece.shape);
         for value in chunk {
             *value = (piece.source)(&position).map_or(piece.fill, |(of, at)| inputs[of][at]);
@@ -203,9 +203,9 @@ fn moved(piece: &Piece, inputs: &[&[f64]]) -> Array {
         }
     };
     if numel < PARALLEL_FROM {
-        values.chunks_mut(CHUNK).enumerate().for_each(fill);
+        values.chunks_mut(CHUNK).enumerate().for_each(|(number, chunk)| fill(number, chunk));
     } else {
-        values.par_chunks_mut(CHUNK).enumerate().for_each(fill);
+        parallel::fill_rows(&mut values, CHUNK, &fill);
     }
     Array::from_shape_vec(IxDyn(&piece.shape), values).expect("one value per element")
 }

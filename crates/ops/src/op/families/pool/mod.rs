@@ -4,9 +4,8 @@ pub(crate) mod backward;
 mod windows;
 
 use ndarray::IxDyn;
-use rayon::prelude::*;
 
-use crate::{record::DType, reference::Error};
+use crate::{parallel, record::DType, reference::Error};
 
 use super::{
     super::{
@@ -143,8 +142,8 @@ impl Pool {
         if out.is_empty() {
             return Array::from_shape_vec(IxDyn(&shape), out).expect("there are no elements");
         }
-        let planes = out.par_chunks_mut(n_output).zip(values.par_chunks(n_input));
-        planes.for_each(|(out, plane)| {
+        parallel::fill_rows(&mut out, n_output, &|number, out| {
+            let plane = &values[number * n_input..][..n_input];
             for (index, out) in out.iter_mut().enumerate() {
                 let place = super::conv::split(index, windows.output);
                 *out = element(windows.window(place), &|at| plane[at]);
@@ -163,13 +162,14 @@ impl Pool {
     ) -> Vec<f64> {
         let n_output: usize = windows.output.iter().product();
         let spatial = &input.shape[windows.lead.len()..];
-        let point = |&index: &usize| {
+        let point = |place: usize| {
+            let index = indices[place];
             let lead = unravel(index / n_output, &windows.lead);
             let place = super::conv::split(index % n_output, windows.output);
             let plane = |at: usize| input.at(&[lead.as_slice(), &unravel(at, spatial)].concat());
             element(windows.window(place), &plane)
         };
-        indices.par_iter().map(point).collect()
+        parallel::map(indices.len(), &point)
     }
 }
 

@@ -1,8 +1,7 @@
 //! Attention over a paged cache, and the union of two attentions.
 
-use rayon::prelude::*;
-
 use crate::{
+    parallel,
     record::{DType, Gen, InputDistribution, List},
     reference::Error,
 };
@@ -129,8 +128,7 @@ impl PagedAttention {
             };
             (0..d).map(value).collect::<Vec<f64>>()
         };
-        let out: Vec<f64> = (0..seqs * heads).into_par_iter().flat_map_iter(row).collect();
-        Ok(array(&[seqs, heads, d], out))
+        Ok(array(&[seqs, heads, d], parallel::flat_map(seqs * heads, &row)))
     }
 }
 

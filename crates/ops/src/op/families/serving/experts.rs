@@ -1,8 +1,7 @@
 //! Mixtures of experts: the sum of their results, and tokens sorted by expert into blocks.
 
-use rayon::prelude::*;
-
 use crate::{
+    parallel,
     record::{DType, Gen},
     reference::Error,
 };
@@ -26,8 +25,8 @@ impl MoeSum {
         let mut out = vec![0.0; input.shape[0] * width];
         if experts > 0 && width > 0 {
             let x = flat(input);
-            let tokens = out.par_chunks_mut(width).zip(x.par_chunks(experts * width));
-            tokens.for_each(|(out, x)| {
+            parallel::fill_rows(&mut out, width, &|token, out| {
+                let x = &x[token * experts * width..][..experts * width];
                 for (at, out) in out.iter_mut().enumerate() {
                     *out = sum((0..experts).map(|expert| term(x[expert * width + at])));
                 }

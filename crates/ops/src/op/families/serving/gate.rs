@@ -1,8 +1,7 @@
 //! Gated activations: one half of the last dimension, through a function, times the other half.
 
-use rayon::prelude::*;
-
 use crate::{
+    parallel,
     record::DType,
     reference::{Error, U},
 };
@@ -40,12 +39,12 @@ impl Gate {
     ) -> Result<Array, Error> {
         let input = inputs.first()?;
         let (x, width) = (flat(input), width(&input.shape));
-        let row = |row: &[f64]| {
+        let row = |_: usize, row: &[f64]| {
             let (left, right) = row.split_at(width / 2);
             let (gates, factors) = if self.first { (left, right) } else { (right, left) };
             gates.iter().zip(factors).map(|(&gate, &by)| formula(gate, by)).collect::<Vec<f64>>()
         };
-        let values = x.par_chunks(width.max(1)).flat_map_iter(row).collect();
+        let values = parallel::flat_map_rows(&x, width, &row);
         Ok(array(&with_width(&input.shape, width / 2), values))
     }
 

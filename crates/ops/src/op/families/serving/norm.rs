@@ -1,8 +1,7 @@
 //! Root-mean-square norms of rows: of a sum, and with a quantised result.
 
-use rayon::prelude::*;
-
 use crate::{
+    parallel,
     record::{DType, tensor::round_to},
     reference::Error,
 };
@@ -63,12 +62,12 @@ impl RmsNorm {
 impl Rows {
     /// Computes each element from (element, sum of squares and eps of its row, gain).
     fn map(&self, formula: impl Fn(&[f64], f64, &[f64]) -> Vec<f64> + Sync) -> Array {
-        let width = self.gain.len().max(1);
-        let row = |row: &[f64]| {
+        let row = |_: usize, row: &[f64]| {
             let squares = sum(row.iter().map(|x| x * x)) + row.len() as f64 * self.eps;
             formula(row, squares, &self.gain)
         };
-        array(self.total.shape(), self.rounded.par_chunks(width).flat_map_iter(row).collect())
+        let values = parallel::flat_map_rows(&self.rounded, self.gain.len(), &row);
+        array(self.total.shape(), values)
     }
 }
 

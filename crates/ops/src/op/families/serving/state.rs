@@ -1,8 +1,7 @@
 //! Layers of state space models: a causal filter per channel, and the scan of a state.
 
-use rayon::prelude::*;
-
 use crate::{
+    parallel,
     record::{DType, Gen},
     reference::Error,
 };
@@ -57,7 +56,7 @@ impl Engine for CausalConv {
         let (values, weight) = (flat(x), flat(weight));
         let bias = inputs.opt("bias").map(flat);
         let activates = Self::activates(call)?;
-        let row = |(row, x): (usize, &[f64])| {
+        let row = |row: usize, x: &[f64]| {
             let channel = row % channels;
             let filter = &weight[channel * taps..][..taps];
             let element = |at: usize| {
@@ -69,8 +68,7 @@ impl Engine for CausalConv {
             };
             (0..length).map(element).collect::<Vec<f64>>()
         };
-        let rows = values.par_chunks(length.max(1)).enumerate().flat_map_iter(row);
-        Ok(vec![array(&x.shape, rows.collect())])
+        Ok(vec![array(&x.shape, parallel::flat_map_rows(&values, length, &row))])
     }
 
     fn sums_products(&self) -> bool {
@@ -168,8 +166,7 @@ impl Engine for SelectiveScan {
             let out: Vec<f64> = (0..length).map(element).collect();
             (out, state)
         };
-        let rows: Vec<(Vec<f64>, Vec<f64>)> =
-            (0..batch * channels).into_par_iter().map(row).collect();
+        let rows = parallel::map(batch * channels, &row);
         let (outs, last): (Vec<Vec<f64>>, Vec<Vec<f64>>) = rows.into_iter().unzip();
         Ok(vec![array(shape, outs.concat()), array(&[batch, channels, states], last.concat())])
     }
