@@ -1,7 +1,11 @@
 //! Builtin kernels that share code: `#include "name"` pastes a file of `suites/baselines/parts`, in a
 //! plan, where the line is a comment otherwise, as in a kernel.
 
-use std::{collections::BTreeMap, path::Path, sync::LazyLock};
+use std::{
+    collections::BTreeMap,
+    path::Path,
+    sync::{LazyLock, OnceLock},
+};
 
 use include_dir::{Dir, File, include_dir};
 
@@ -9,19 +13,22 @@ use super::KERNELS;
 
 static PARTS: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/../../suites/baselines/parts");
 
-/// The kernel files, their parts pasted.
-static PASTED: LazyLock<BTreeMap<&'static Path, String>> = LazyLock::new(|| {
-    let pasted = |file: &'static File<'static>| (file.path(), pasted(text(file)));
+/// A kernel file, and its text with the parts once somebody has asked for it.
+type Kernel = (&'static File<'static>, OnceLock<String>);
+
+static PASTED: LazyLock<BTreeMap<&'static Path, Kernel>> = LazyLock::new(|| {
+    let kernel = |file: &'static File<'static>| (file.path(), (file, OnceLock::new()));
     KERNELS
         .files()
         .filter(|file| file.path().extension() == Some("cu".as_ref()))
-        .map(pasted)
+        .map(kernel)
         .collect()
 });
 
-/// Returns the kernel file of that name; `None` where there is none.
+/// Returns the kernel file of that name, its parts pasted; `None` where there is none.
 pub(super) fn kernel(name: &str) -> Option<&'static str> {
-    PASTED.get(Path::new(name)).map(String::as_str)
+    let (file, whole) = PASTED.get(Path::new(name))?;
+    Some(whole.get_or_init(|| pasted(text(file))))
 }
 
 fn pasted(source: &str) -> String {
