@@ -105,7 +105,7 @@ impl<'a> PreparedCase<'a> {
                 } else {
                     Vec::new()
                 };
-                (references.into_iter().map(|all| all.into_iter().collect()).collect(), bounds)
+                (references.into_iter().map(|all| all.iter().copied().collect()).collect(), bounds)
             }
         };
         Ok(Self {

@@ -166,7 +166,7 @@ impl ElementQuery<'_> {
         } else {
             bounds(&reference, self.op, &evaluated, self.precision)?
         };
-        let expected = evaluated.into_iter().map(|all| all.into_iter().collect()).collect();
+        let expected = evaluated.into_iter().map(|all| all.iter().copied().collect()).collect();
         let runs = part.outputs.clone();
         Ok(SampledElements { runs, expected, bounds, part: Some((part, hosts)) })
     }
