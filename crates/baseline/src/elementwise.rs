@@ -1,23 +1,45 @@
 //! Builtin kernels of elementwise ops: one template, and an expression each from a table.
 
-use std::{collections::BTreeMap, fmt::Write as _, sync::LazyLock};
+use std::{
+    collections::BTreeMap,
+    fmt::Write as _,
+    sync::{LazyLock, OnceLock},
+};
 
 use kgen_kernel::plan::plan_name;
 use kgen_ops::op::{self, OpDef, Param};
 use serde::Deserialize;
 
 /// The expressions, and the functions that they call.
-const TABLE: &str = include_str!("../../../suites/baselines/elementwise.toml");
+const TEXT: &str = include_str!("../../../suites/baselines/elementwise.toml");
 
-/// The kernel files by the names of their ops.
-static KERNELS: LazyLock<BTreeMap<String, String>> = LazyLock::new(|| {
-    let table: Table = toml::from_str(TABLE).expect("the embedded table can be read");
-    table.kernels()
+static TABLE: LazyLock<Table> =
+    LazyLock::new(|| toml::from_str(TEXT).expect("the embedded table can be read"));
+
+/// The rows by the names of their ops, with the kernel files that somebody has asked for.
+static KERNELS: LazyLock<BTreeMap<&str, Kernel>> = LazyLock::new(|| {
+    let all = [(F32, &TABLE.f32), (WIDE, &TABLE.wide), (RAW, &TABLE.raw)];
+    let kernel = |types, (name, row): (&'static String, &'static Row)| {
+        (name.as_str(), Kernel { types, row, file: OnceLock::new() })
+    };
+    all.into_iter()
+        .flat_map(|(types, rows)| rows.iter().map(move |row| kernel(types, row)))
+        .collect()
 });
 
+struct Kernel {
+    types: Types,
+    row: &'static Row,
+    file: OnceLock<String>,
+}
+
 /// Returns the kernel file of an op; `None` where the table has none.
-pub(super) fn kernel(op: &str) -> Option<&'static str> {
-    KERNELS.get(op).map(String::as_str)
+pub(super) fn kernel(name: &str) -> Option<&'static str> {
+    let Kernel { types, row, file } = KERNELS.get(name)?;
+    Some(file.get_or_init(|| {
+        let op = op::find(name).expect("every row is an op");
+        TABLE.kernel(op, *types, row)
+    }))
 }
 
 #[derive(Deserialize)]
@@ -70,17 +92,6 @@ struct Arguments {
 }
 
 impl Table {
-    fn kernels(&self) -> BTreeMap<String, String> {
-        let all = [(F32, &self.f32), (WIDE, &self.wide), (RAW, &self.raw)];
-        let rows =
-            all.into_iter().flat_map(|(types, rows)| rows.iter().map(move |row| (types, row)));
-        let kernel = |(types, (name, row)): (Types, (&String, &Row))| {
-            let op = op::find(name).expect("every row is an op");
-            (name.clone(), self.kernel(op, types, row))
-        };
-        rows.map(kernel).collect()
-    }
-
     fn kernel(&self, op: &OpDef, types: Types, row: &Row) -> String {
         let (expression, plan, args) = match row {
             Row::Plain(expression) => (expression, "", None),
