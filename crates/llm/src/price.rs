@@ -1,6 +1,6 @@
 //! Prices of calls: by the provider's own word, by the user's prices, or by a bundled table.
 
-use std::{collections::BTreeMap, time::SystemTime};
+use std::{collections::BTreeMap, net::IpAddr, time::SystemTime};
 
 use genai_prices::{Calculator, ErrorKind, PriceRequest, UsageKey};
 use kgen_record::Spend;
@@ -83,6 +83,8 @@ impl Pricer {
                 Rates::Set(price)
             }
             (Access::Command(_), None) => Rates::Unknown,
+            // The table takes a while to read.
+            (Access::Http(http), None) if is_local(&http.base_url) => Rates::Unknown,
             (Access::Http(http), None) => {
                 let tier = http.extra_body.get("service_tier").and_then(|tier| tier.as_str());
                 let service_tier = tier.filter(|tier| *tier != "auto").map(str::to_owned);
@@ -172,6 +174,18 @@ impl Pricer {
             }
             Rates::Unknown => None,
         }
+    }
+}
+
+/// Returns whether a server runs on this machine.
+fn is_local(url: &str) -> bool {
+    let url = reqwest::Url::parse(url).ok();
+    match url.as_ref().and_then(reqwest::Url::host_str) {
+        Some("localhost") => true,
+        Some(host) => {
+            host.trim_matches(['[', ']']).parse().is_ok_and(|ip: IpAddr| ip.is_loopback())
+        }
+        None => false,
     }
 }
 
