@@ -137,7 +137,7 @@ impl CallError {
     #[must_use]
     pub fn lack(&self) -> Option<String> {
         match self {
-            Self::Op(UnknownOpError { name, .. }) => {
+            Self::Op(UnknownOpError { name }) => {
                 let base = name.rsplit_once('.').map_or(name.as_str(), |(base, _)| base);
                 Some(match op::find(base) {
                     Ok(op) => format!("kgen has `{}`, not this overload", op.schema),

@@ -239,17 +239,17 @@ impl OpBuilder {
     }
 }
 
-/// A name that is no op.
+/// A name that is no op; its message has up to three known names that are near.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("unknown op `{name}`{}", did_you_mean(.near))]
+#[error("unknown op `{name}`{}", did_you_mean(.name))]
 pub struct UnknownOpError {
     /// The name that was asked for.
     pub name: String,
-    /// Known names that are near, the nearest first.
-    pub near: Vec<String>,
 }
 
-fn did_you_mean(near: &[String]) -> String {
+fn did_you_mean(name: &str) -> String {
+    let names = catalogue::all().iter().flat_map(|op| op.aliases.iter().chain([&op.name]));
+    let near = crate::near(name, names.map(String::as_str), 3);
     if near.is_empty() {
         return String::new();
     }
@@ -262,7 +262,7 @@ fn did_you_mean(near: &[String]) -> String {
 ///
 /// # Errors
 ///
-/// [`UnknownOpError`] with up to three near names.
+/// [`UnknownOpError`].
 pub fn find(name: &str) -> Result<&'static Arc<OpDef>, UnknownOpError> {
     Ok(resolve(name)?[0].op)
 }
@@ -272,16 +272,10 @@ pub fn find(name: &str) -> Result<&'static Arc<OpDef>, UnknownOpError> {
 ///
 /// # Errors
 ///
-/// [`UnknownOpError`] with up to three near names.
+/// [`UnknownOpError`].
 pub fn resolve(name: &str) -> Result<Vec<Named>, UnknownOpError> {
     let found = catalogue::lookup(name);
-    if !found.is_empty() {
-        return Ok(found);
-    }
-    let names = catalogue::all().iter().flat_map(|op| op.aliases.iter().chain([&op.name]));
-    let near = crate::near(name, names.map(String::as_str), 3);
-    let near = near.into_iter().map(str::to_owned).collect();
-    Err(UnknownOpError { name: name.to_owned(), near })
+    if found.is_empty() { Err(UnknownOpError { name: name.to_owned() }) } else { Ok(found) }
 }
 
 impl OpDef {
