@@ -246,19 +246,14 @@ fn tried(mut suite: Suite, remarks: Remarks) -> Result<Loaded, Error> {
 ///
 /// Their cases, over ten thousand, are not built for a trial: a test does that.
 fn from_parts(name: &str, description: &str, files: &[(&str, &str)]) -> Result<Loaded, Error> {
-    let mut entries: Vec<Entry> = Vec::new();
-    let mut errors = Vec::new();
+    let (mut entries, mut errors) = (Vec::new(), Vec::new());
     for (path, text) in files {
         let Parsed { suite: part, remarks } = file::parse(path, text)?;
         errors.extend(remarks.errors);
-        for entry in part.entries {
-            match entries.iter_mut().find(|known| known.op == entry.op) {
-                Some(known) => known.templates.extend(entry.templates),
-                // A case that is there twice is a mistake of these files, which a test finds.
-                None => entries.push(Entry { joined: false, ..entry }),
-            }
-        }
+        // A case that is there twice is a mistake of these files, which a test finds.
+        entries.extend(part.entries.into_iter().map(|entry| Entry { joined: false, ..entry }));
     }
+    let entries = union::by_op(entries, |known, entry| known.templates.extend(entry.templates));
     let suite = Suite {
         name: name.to_owned(),
         description: description.to_owned(),

@@ -1,5 +1,7 @@
 //! Several suites as one.
 
+use std::collections::HashMap;
+
 use super::{Entry, Suite, filter::Limits, memo::Memo, template::Template};
 use crate::record::{Case, DType};
 
@@ -9,13 +11,8 @@ use crate::record::{Case, DType};
 /// An op that the first suite lacks can be named all the same.
 pub(super) fn join(name: &str, description: &str, parts: Vec<Suite>) -> Suite {
     let ops = parts.first().map(|suite| suite.ops.clone()).unwrap_or_default();
-    let mut entries: Vec<Entry> = Vec::new();
-    for entry in parts.into_iter().flat_map(|suite| suite.entries) {
-        match entries.iter_mut().find(|known| known.op.name == entry.op.name) {
-            Some(known) => known.join(entry),
-            None => entries.push(entry),
-        }
-    }
+    let entries = parts.into_iter().flat_map(|suite| suite.entries);
+    let entries = by_op(entries, Entry::join);
     Suite {
         name: name.to_owned(),
         description: description.to_owned(),
@@ -24,6 +21,24 @@ pub(super) fn join(name: &str, description: &str, parts: Vec<Suite>) -> Suite {
         entries,
         limits: Limits::default(),
     }
+}
+
+/// Merges the entries of the same op, in the order of the first of each.
+pub(super) fn by_op(
+    entries: impl IntoIterator<Item = Entry>,
+    merge: impl Fn(&mut Entry, Entry),
+) -> Vec<Entry> {
+    let mut merged: Vec<Entry> = Vec::new();
+    let mut places: HashMap<String, usize> = HashMap::new();
+    for entry in entries {
+        if let Some(&place) = places.get(&entry.op.name) {
+            merge(&mut merged[place], entry);
+        } else {
+            places.insert(entry.op.name.clone(), merged.len());
+            merged.push(entry);
+        }
+    }
+    merged
 }
 
 impl Entry {
