@@ -1,4 +1,6 @@
-//! A client for the tests of adapters: calls on tensors in files, on the CPU.
+//! The tests of adapters: a client, whose tensors are files, and the cases that every library passes.
+
+mod cases;
 
 use std::{cell::Cell, fs, path::PathBuf};
 
@@ -10,6 +12,8 @@ use crate::{
     place::Opener,
     server::Server,
 };
+
+pub use cases::Cases;
 
 /// A library on the CPU behind the protocol.
 pub struct Client<L: Library> {
