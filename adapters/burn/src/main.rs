@@ -10,8 +10,7 @@ use std::process::ExitCode;
 
 use burn::tensor::{TensorData, backend::Backend as _};
 use kgen_adapter::{
-    Call, DType, Flush, Kind, Library, Op, Place, Refusal, Samples, Storage, host_samples,
-    unsupported,
+    Call, DType, Dense, Flush, Kind, Library, Op, Place, Refusal, Samples, Storage, host_samples,
 };
 
 use value::{B, Device, Tensor, Value, burns, known};
@@ -56,22 +55,11 @@ impl Library for Burn {
     }
 
     fn upload(&self, tensor: &kgen_adapter::Tensor, storage: Storage) -> Result<Value, Refusal> {
-        let order =
-            tensor.dense_order().ok_or_else(|| unsupported("a layout with gaps or overlaps"))?;
-        let mut bytes = match storage {
-            Storage::Host(bytes) => bytes,
-            // Burn takes no memory of others.
-            #[cfg(feature = "cuda")]
-            Storage::Gpu { address, bytes } => kgen_adapter::cuda::read(address, bytes)?,
-        };
+        let Dense { extents, permutation } = tensor.dense()?;
+        let mut bytes = storage.into_host()?;
         bytes.drain(..tensor.offset * tensor.dtype.bytes());
-        let extents: Vec<usize> = order.iter().map(|&dim| tensor.shape[dim]).collect();
         let data = TensorData::from_bytes_vec(bytes, extents, burns(tensor.dtype)?);
-        let mut places = vec![0; order.len()];
-        for (place, &dim) in order.iter().enumerate() {
-            places[dim] = place;
-        }
-        Value::new(data, tensor, &places, &self.device)
+        Value::new(data, tensor, &permutation, &self.device)
     }
 
     fn download(&self, result: &Value, place: &Place) -> Result<(), Refusal> {

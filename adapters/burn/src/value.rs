@@ -88,20 +88,21 @@ fn flattened(data: TensorData) -> TensorData {
 }
 
 impl Value {
-    /// Puts elements on a device. They lie as `data` has them; dimension `i` of the tensor is `places[i]` there.
+    /// Puts elements on a device. They lie as `data` has them; dimension `i` of the tensor is `permutation[i]` there.
     pub(crate) fn new(
         data: TensorData,
         tensor: &kgen_adapter::Tensor,
-        places: &[usize],
+        permutation: &[usize],
         device: &Device,
     ) -> Result<Self, Refusal> {
         let dtype = burns(tensor.dtype)?;
         macro_rules! of_rank {
             ($rank:ident, $n:literal, $kind:ty) => {{
                 let dense = Tensor::<$n, $kind>::from_data(data, (device, dtype));
-                let places: [usize; $n] = places.try_into().map_err(|_| refused("a rank"))?;
-                let ordered = places.windows(2).all(|pair| pair[0] < pair[1]);
-                Ranked::$rank(if ordered { dense } else { dense.permute(places) })
+                let permutation: [usize; $n] =
+                    permutation.try_into().map_err(|_| refused("a rank"))?;
+                let ordered = permutation.windows(2).all(|pair| pair[0] < pair[1]);
+                Ranked::$rank(if ordered { dense } else { dense.permute(permutation) })
             }};
         }
         macro_rules! of_kind {

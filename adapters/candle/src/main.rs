@@ -10,7 +10,7 @@ use std::process::ExitCode;
 
 use candle_core::{Device, Tensor};
 use kgen_adapter::{
-    Call, DType, Flush, Kind, Library, Op, Place, Refusal, Samples, Storage, unsupported,
+    Call, DType, Dense, Flush, Kind, Library, Op, Place, Refusal, Samples, Storage, unsupported,
 };
 
 /// Candle on a device.
@@ -59,17 +59,11 @@ impl Library for Candle {
     }
 
     fn upload(&self, tensor: &kgen_adapter::Tensor, storage: Storage) -> Result<Tensor, Refusal> {
-        let order =
-            tensor.dense_order().ok_or_else(|| unsupported("a layout with gaps or overlaps"))?;
+        let Dense { extents, permutation } = tensor.dense()?;
         let flat = device::flat(self, dtype(tensor.dtype)?, storage)?;
-        let extents: Vec<usize> = order.iter().map(|&dim| tensor.shape[dim]).collect();
-        let mut places = vec![0; order.len()];
-        for (place, &dim) in order.iter().enumerate() {
-            places[dim] = place;
-        }
         let n = flat.elem_count() - tensor.offset;
         let dense = flat.narrow(0, tensor.offset, n).and_then(|flat| flat.reshape(extents));
-        dense.and_then(|dense| dense.permute(places)).map_err(refused)
+        dense.and_then(|dense| dense.permute(permutation)).map_err(refused)
     }
 
     fn download(&self, result: &Tensor, place: &Place) -> Result<(), Refusal> {

@@ -17,7 +17,7 @@ mod time;
 
 pub use args::{Args, Slot};
 pub use library::{Bind, Call, Function, Library, Op, Samples};
-pub use message::{DType, Device, Facts, Flush, Output, Tensor};
+pub use message::{DType, Dense, Device, Facts, Flush, Output, Tensor};
 pub use place::{Place, Storage};
 pub use program::main;
 pub use refusal::{Kind, Refusal, unsupported};

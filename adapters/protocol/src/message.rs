@@ -1,10 +1,13 @@
 //! The requests of kgen, as JSON has them.
 
-use std::{fmt, str::FromStr};
+use std::{cmp::Reverse, fmt, str::FromStr};
 
 use serde::{Deserialize, Serialize};
 
-use crate::place::At;
+use crate::{
+    place::At,
+    refusal::{Refusal, unsupported},
+};
 
 /// An element type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Deserialize, Serialize)]
@@ -216,23 +219,36 @@ impl Tensor {
         self.offset + last + 1
     }
 
-    /// Returns the order of the dimensions in memory, outermost first, where the elements lie without gaps or
-    /// overlaps; `None` of other layouts.
-    #[must_use]
-    pub fn dense_order(&self) -> Option<Vec<usize>> {
+    /// Returns the tensor as a contiguous one whose dimensions are permuted.
+    ///
+    /// # Errors
+    ///
+    /// A refusal where the elements lie with gaps or overlaps.
+    pub fn dense(&self) -> Result<Dense, Refusal> {
         let mut order: Vec<usize> = (0..self.shape.len()).collect();
-        order.sort_by_key(|&dim| {
-            (std::cmp::Reverse(self.stride[dim]), std::cmp::Reverse(self.shape[dim]))
-        });
+        order.sort_by_key(|&dim| (Reverse(self.stride[dim]), Reverse(self.shape[dim])));
         let mut expected = 1;
         for &dim in order.iter().rev() {
             if self.shape[dim] != 1 && self.stride[dim] != expected {
-                return None;
+                return Err(unsupported("a layout with gaps or overlaps"));
             }
             expected *= self.shape[dim];
         }
-        Some(order)
+        let mut permutation = vec![0; order.len()];
+        for (place, &dim) in order.iter().enumerate() {
+            permutation[dim] = place;
+        }
+        Ok(Dense { extents: order.iter().map(|&dim| self.shape[dim]).collect(), permutation })
     }
+}
+
+/// A contiguous tensor whose dimensions are permuted.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Dense {
+    /// Extents of the contiguous tensor.
+    pub extents: Vec<usize>,
+    /// For each dimension of the permuted tensor, that of the contiguous one: the argument of `permute`.
+    pub permutation: Vec<usize>,
 }
 
 #[cfg(test)]
@@ -245,13 +261,18 @@ mod tests {
     }
 
     #[test]
-    fn dense_layouts_are_told_from_those_with_gaps_and_overlaps() {
-        assert_eq!(tensor(&[2, 3], &[3, 1]).dense_order(), Some(vec![0, 1]));
-        assert_eq!(tensor(&[2, 3], &[1, 2]).dense_order(), Some(vec![1, 0]));
-        assert_eq!(tensor(&[2, 1, 3], &[3, 77, 1]).dense_order().map(|order| order.len()), Some(3));
-        assert_eq!(tensor(&[2, 3], &[4, 1]).dense_order(), None);
-        assert_eq!(tensor(&[2, 3], &[0, 1]).dense_order(), None);
-        assert_eq!(tensor(&[], &[]).dense_order(), Some(vec![]));
+    fn dense_layouts_are_permuted_and_others_refused() {
+        let dense = |shape: &[usize], stride: &[usize]| {
+            let Dense { extents, permutation } = tensor(shape, stride).dense().ok()?;
+            Some((extents, permutation))
+        };
+        assert_eq!(dense(&[2, 3], &[3, 1]), Some((vec![2, 3], vec![0, 1])));
+        assert_eq!(dense(&[2, 3], &[1, 2]), Some((vec![3, 2], vec![1, 0])));
+        assert_eq!(dense(&[2, 3, 4], &[1, 8, 2]), Some((vec![3, 4, 2], vec![2, 0, 1])));
+        assert_eq!(dense(&[2, 1, 3], &[3, 77, 1]), Some((vec![1, 2, 3], vec![1, 0, 2])));
+        assert_eq!(dense(&[2, 3], &[4, 1]), None);
+        assert_eq!(dense(&[2, 3], &[0, 1]), None);
+        assert_eq!(dense(&[], &[]), Some((vec![], vec![])));
         assert_eq!(tensor(&[2, 3], &[4, 1]).extent(), 7);
         assert_eq!(tensor(&[0, 3], &[3, 1]).extent(), 0);
     }

@@ -52,6 +52,21 @@ pub enum Storage {
     },
 }
 
+impl Storage {
+    /// Returns the bytes in memory of the host.
+    ///
+    /// # Errors
+    ///
+    /// Those of the driver.
+    pub fn into_host(self) -> Result<Vec<u8>, Refusal> {
+        match self {
+            Self::Host(bytes) => Ok(bytes),
+            #[cfg(feature = "cuda")]
+            Self::Gpu { address, bytes } => crate::cuda::read(address, bytes),
+        }
+    }
+}
+
 /// Opens places. Without a GPU these are files.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Opener {
