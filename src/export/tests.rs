@@ -13,6 +13,7 @@ use kgen_ops::{
 };
 use kgen_process::Spec;
 use kgen_record::{Case, Precision, ResolvedPlan, Target};
+use rayon::prelude::*;
 use serde_json::{Value, json};
 
 use super::{Export, ExportError, FIRST_LINE, backward_of, module_name, to_torch};
@@ -158,10 +159,10 @@ launch("fourth", grid=8, block=32, pdl=True)
 
 #[test]
 fn plans_mean_the_same_in_python() {
-    let mut lines = Vec::new();
-    for (op, kernel, cases) in builtins() {
-        lines.extend(cases.iter().map(|case| line(op, kernel, case, &[])));
-    }
+    let mut lines: Vec<Value> = builtins()
+        .par_iter()
+        .flat_map_iter(|(op, kernel, cases)| cases.iter().map(|case| line(op, kernel, case, &[])))
+        .collect();
     let relu = op::find("relu").unwrap();
     for case in suite::load("smoke").unwrap().public_cases("relu").unwrap() {
         lines.push(line(relu, UNUSUAL, &case, &[]));
