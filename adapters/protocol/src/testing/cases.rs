@@ -201,8 +201,8 @@ impl<L: Library> Cases<L> {
         self.check("conv2d.default", args, (&[1, 1, 1, 1], &[70.0]), 0.0);
     }
 
-    /// Losses, whose reduction is the mean.
-    pub fn losses(&mut self) {
+    /// Losses: a reduction of none is refused, and so is a sum where the library has none.
+    pub fn losses(&mut self, has_sums: bool) {
         let args = json!([
             ["self", self.x(&[2, 2], &[1.0, 2.0, 3.0, 4.0])],
             ["target", self.x(&[2, 2], &[1.0, 0.0, 3.0, 7.0])]
@@ -216,9 +216,17 @@ impl<L: Library> Cases<L> {
         let args =
             json!([["self", self.x(&[1, 2], &[0.0, 2.0])], ["target", self.indices(&[1], &[1.0])]]);
         self.check("cross_entropy_loss.default", args, (&[], &[(-2f64).exp().ln_1p()]), 1e-5);
-        let args = json!([["self", self.x(&[1], &[0.0])], ["target", self.x(&[1], &[0.0])],
-            ["reduction", { "int": 0 }]]);
-        self.is_refused("unsupported", "mse_loss.default", args, &[]);
+        let reduced = |reduction: i64| {
+            json!([["self", self.x(&[2], &[1.0, 2.0])], ["target", self.x(&[2], &[0.0, 4.0])],
+                ["reduction", { "int": reduction }]])
+        };
+        let (none, sum) = (reduced(0), reduced(2));
+        self.is_refused("unsupported", "mse_loss.default", none, &[]);
+        if has_sums {
+            self.check("mse_loss.default", sum, (&[], &[5.0]), 0.0);
+        } else {
+            self.is_refused("unsupported", "mse_loss.default", sum, &[]);
+        }
     }
 
     /// Ops that copy elements.
